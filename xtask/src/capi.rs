@@ -12,7 +12,7 @@ use crate::tree::{root, target_directory};
 /// Name under which linked programs load the shared library; set in `crates/capi/build.rs`.
 const SONAME: &str = "libmillpond_c.so.0";
 
-/// Builds and installs; true.
+/// Builds and installs; returns `true`.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let (prefix, debug) = options(arguments)?;
     let root = root();
@@ -65,7 +65,7 @@ fn options(arguments: &[String]) -> Result<(PathBuf, bool)> {
     Ok((prefix, debug))
 }
 
-/// That of the workspace.
+/// Returns the version of the workspace.
 fn version(root: &Path) -> Result<String> {
     let text = fs::read_to_string(root.join("Cargo.toml")).context("reading Cargo.toml")?;
     let manifest: toml::Table = text.parse().context("reading Cargo.toml")?;
@@ -75,7 +75,7 @@ fn version(root: &Path) -> Result<String> {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
-    // A library that a program has mapped must not change below it.
+    // A library that a running program has mapped must not be overwritten.
     let _ = fs::remove_file(to);
     fs::copy(from, to)
         .with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
@@ -88,7 +88,8 @@ fn link(to: &str, place: &Path) -> Result<()> {
         .with_context(|| format!("linking {} to {to}", place.display()))
 }
 
-/// The file for pkg-config; `--static` adds what the static library needs of the system.
+/// Returns the file for pkg-config. Its `--static` part lists the system libraries of the static
+/// library.
 fn pc(prefix: &Path, version: &str) -> String {
     format!(
         "prefix={}\nlibdir=${{prefix}}/lib\nincludedir=${{prefix}}/include\n\nName: millpond\n\

@@ -1,8 +1,8 @@
-//! The crash campaign in release mode: `cargo xtask crash`; with `--reads`, that of reads that go
-//! wrong.
+//! The crash campaign in release mode: `cargo xtask crash`; with `--reads`, the campaign of
+//! failing reads.
 //!
 //! Runs the engine's test `crash` or `reads`, whose stories are drawn by their seeds; a failure
-//! prints the command that tells its story again. `cargo xtask test` runs a few of them. With
+//! prints the command that repeats its story. `cargo xtask test` runs a few of them. With
 //! `--planted`, the campaigns must catch bugs ([`crate::planted`]).
 
 use anyhow::{Context, Result, bail};
@@ -10,10 +10,10 @@ use anyhow::{Context, Result, bail};
 use crate::planted;
 use crate::test::Line;
 
-/// What to run.
+/// Options of the campaign.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Choice {
-    /// Number of stories; `None`: as many as the campaign has by default.
+    /// Number of stories; `None` for the campaign's default.
     seeds: Option<u64>,
     sweeps: u64,
     from: u64,
@@ -21,14 +21,14 @@ struct Choice {
     planted: Option<Vec<String>>,
     /// Set if reads fail instead of the power.
     reads: bool,
-    /// Stories at once; `None`: as many as the campaign finds right.
+    /// Number of concurrent stories; `None` for the campaign's choice.
     jobs: Option<u64>,
 }
 
-/// Stories of a campaign that must find nothing.
+/// Default number of stories of a campaign that must find nothing.
 const SEEDS: u64 = 1000;
 
-/// Runs the campaign; true if nothing failed.
+/// Runs the campaign; returns `true` if nothing failed.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let choice = choice(arguments)?;
     if let Some(names) = &choice.planted {

@@ -1,8 +1,8 @@
-//! One door for the project's chores: `cargo xtask <chore>`.
+//! Entry point of the project's chores: `cargo xtask <chore>`.
 //!
-//! `tidy` reads the tree and says where it breaks a house rule; `test` runs everything that a
-//! change must pass, tidy included. A chore that runs other programs prints the command, so that
-//! it can be repeated by hand.
+//! `tidy` reads the tree and reports violations of the house rules. `test` runs everything that
+//! a change must pass, tidy included. A chore that runs other programs prints each command, so
+//! that you can repeat it by hand.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,11 +1,12 @@
-//! The engine's tests under a sanitizer: `cargo xtask sanitize`. Opt-in, since everything is
-//! compiled once more.
+//! The engine's tests under a sanitizer: `cargo xtask sanitize`. Opt-in, since it compiles
+//! everything again.
 //!
-//! AddressSanitizer brings the leak checker along and needs no standard library of its own.
-//! ThreadSanitizer does (`-Zbuild-std`, with the `rust-src` component), and it does not know
-//! fences: optimistic readers, which are built on them, would be false alarms. So `thread` hides
-//! their reads of pages from it (`--cfg tsan`: `crates/engine/src/page/racy.rs` says what is left
-//! to be found), and `latched` hides nothing but runs only the tests with shared latches.
+//! AddressSanitizer includes the leak checker and works with the usual standard library.
+//! ThreadSanitizer needs an instrumented one (`-Zbuild-std`, with the `rust-src` component). It
+//! also does not understand fences, on which optimistic readers are built, and would raise false
+//! alarms. So `thread` hides their reads of pages from it (`--cfg tsan`:
+//! `crates/engine/src/page/racy.rs` states the races that can still be found). `latched` hides
+//! nothing, but runs only the tests with shared latches.
 
 use std::process::{Command, Stdio};
 
@@ -13,11 +14,11 @@ use anyhow::{Result, bail};
 
 use crate::test::Line;
 
-/// Where the standard library's source is looked for: where everything else is, then elsewhere.
+/// Toolchains to search for the standard library's source: the default one first.
 const TOOLCHAINS: [&str; 2] = ["", "nightly"];
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Runs the chosen sanitizer; true if it found nothing, or is unavailable here.
+/// Runs the chosen sanitizer; returns `true` if it found nothing, or is unavailable here.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let (mut which, mut rest) = ("address", Vec::new());
     let mut words = arguments.iter();
@@ -67,7 +68,7 @@ fn line(which: &str, rest: &[String]) -> Line {
         "thread" => "-Zsanitizer=thread --cfg tsan",
         _ => "-Zsanitizer=thread",
     };
-    // Lets a stable compiler take the flags of nightly ones.
+    // `RUSTC_BOOTSTRAP` lets a stable compiler accept nightly flags.
     Line::new(&words).with("RUSTC_BOOTSTRAP", "1").with("RUSTFLAGS", flags)
 }
 

@@ -1,6 +1,7 @@
-//! `cargo xtask site`: the documentation as a site of static pages, every link of it checked.
+//! `cargo xtask site`: builds the documentation as static pages and checks every link.
 //!
-//! `crates/site` makes it, a workspace of its own; the command line says what its commands are.
+//! `crates/site`, a separate workspace, makes the site. The command line describes its own
+//! commands for it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use crate::tree::{root, site_target, target_directory};
 
 const MANIFEST: &str = "crates/site/Cargo.toml";
 
-/// Makes the pages: true if every link leads somewhere.
+/// Makes the pages; returns `true` if every link has a target.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let root = root();
     let work = PathBuf::from(target_directory(&root)).join("site");
@@ -33,8 +34,9 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     Ok(line.run()?.0)
 }
 
-/// The folder that is asked for, and whether the tests' own program will do if it is the newest:
-/// they build it with the features of the whole workspace, and it would be compiled once more.
+/// Returns the requested folder, and `true` if the tests' program may be used when it is up to
+/// date. The tests build it with the features of the whole workspace; another build would
+/// compile it again.
 fn options(arguments: &[String]) -> Result<(Option<PathBuf>, bool)> {
     let (mut folder, mut is_built) = (None, false);
     let mut rest = arguments.iter();

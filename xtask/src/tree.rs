@@ -1,7 +1,7 @@
 //! The files of the repository, read once.
 //!
-//! A check sees the tree as a map from path to text, so that its tests can plant a violation in a
-//! tree of three lines.
+//! A check sees the tree as a map from path to text. So its tests can plant a violation in a tree
+//! of three lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,16 +9,16 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-/// Larger files are data, not something that a house rule speaks about.
+/// Larger files are data, to which no house rule applies.
 const TEXT_BYTES_MAX: u64 = 2 << 20;
 
-/// Every file that git tracks or would track, with the text of those that are text.
+/// All files that git tracks or would track, with the text of text files.
 pub struct Tree {
     paths: BTreeSet<String>,
     texts: BTreeMap<String, String>,
 }
 
-/// The directory that holds the workspace's `Cargo.toml`.
+/// Returns the directory that holds the workspace's `Cargo.toml`.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()
@@ -29,7 +29,8 @@ pub fn target_directory(root: &Path) -> String {
     std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| root.join("target").display().to_string())
 }
 
-/// Where what makes the site is compiled: apart, since that is done without optimisation.
+/// Returns the build directory of the site's generator, which is compiled separately, without
+/// optimisation.
 pub fn site_target(root: &Path) -> String {
     format!("{}/site/build", target_directory(root))
 }
@@ -53,7 +54,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// A tree made up by a test.
+    /// Makes a tree for a test.
     #[cfg(test)]
     pub fn of(files: &[(&str, &str)]) -> Self {
         Tree {
@@ -62,17 +63,17 @@ impl Tree {
         }
     }
 
-    /// The text of one file.
+    /// Returns the text of one file.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.texts.get(path).map(String::as_str)
     }
 
-    /// All text files, in order of path.
+    /// Returns all text files, in order of path.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.texts.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// The paths of all files, in order.
+    /// Returns the paths of all files, in order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(String::as_str)
     }
@@ -90,8 +91,8 @@ impl Tree {
     }
 }
 
-/// Lists the files that git tracks or would track; without git (an unpacked archive) every file
-/// outside build directories.
+/// Lists the files that git tracks or would track. Without git (an unpacked archive), it lists
+/// every file outside build directories.
 pub fn listed(root: &Path) -> Result<Vec<String>> {
     let git = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])

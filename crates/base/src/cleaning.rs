@@ -1,10 +1,9 @@
 //! The schedule of page cleaners, shared by the simulated first tier and the live pool (li 2.1.1,
 //! 3.4.1).
 //!
-//! Page cleaners look for victims by the pool's own policy, write those that are dirty, and put
-//! them all into the *free list*: clean pages that are still in memory, and whose frames are reused
-//! when one is needed. Cleaners work when the free list is short, and when too much of the pool is
-//! dirty.
+//! Page cleaners select victims by the pool's own policy, write the dirty ones, and put all of them
+//! into the *free list*: clean pages that are still in memory, whose frames are reused when one is
+//! needed. Cleaners work when the free list is short, and when too much of the pool is dirty.
 
 use crate::size::Share;
 
@@ -33,7 +32,7 @@ pub struct Cleaning {
 }
 
 impl Default for Cleaning {
-    /// DB2's settings: half of the pool may be dirty, 1 % is kept free, neighbours stay.
+    /// Returns DB2's settings: half of the pool may be dirty, 1 % is kept free, neighbours stay.
     fn default() -> Cleaning {
         Cleaning { dirty: Share(0.5), free: Share(0.01), neighbours: false }
     }

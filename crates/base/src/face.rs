@@ -23,8 +23,8 @@ pub enum Face {
 static SHOWN: AtomicU8 = AtomicU8::new(Face::Rust as u8);
 
 impl Face {
-    /// Makes all messages of this process spell names as this face does. Without it they are
-    /// spelled as in Rust.
+    /// Makes all messages of this process spell names as this face does. Without this call they
+    /// are spelled as in Rust.
     pub fn show(self) {
         SHOWN.store(self as u8, Ordering::Relaxed);
     }

@@ -24,7 +24,7 @@ impl FrameId {
     /// The value that names no frame. A pool has fewer than 2³²−1 frames.
     pub const NONE: FrameId = FrameId(u32::MAX);
 
-    /// The frame as an index into a per-frame array.
+    /// Returns the frame as an index into a per-frame array.
     #[inline(always)]
     pub fn index(self) -> usize {
         self.0 as usize

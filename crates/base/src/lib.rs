@@ -1,6 +1,6 @@
 //! The vocabulary that every Millpond crate shares.
 //!
-//! Nothing here knows a policy, a trace or an engine: ids, the marks a reference carries, sizes
+//! The crate knows no policy, no trace and no engine. It holds ids, the marks of references, sizes
 //! with units, seeds, uuids, the rules of page cleaning and read-ahead, the sync list, errors that
 //! hold errors, switches as words, and the shim that lets a model checker replace atomics and
 //! locks.

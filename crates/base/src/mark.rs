@@ -33,7 +33,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The reason's name in traces and tables.
+    /// Returns the reason's name in traces and tables.
     pub fn name(self) -> &'static str {
         match self {
             Reason::None => "none",
@@ -172,7 +172,7 @@ impl Mark {
         PageKind((self.0 >> KIND_SHIFT) as u8)
     }
 
-    /// Depth below the root of the page's tree; 0 for the root and where unknown.
+    /// Returns the depth below the root of the page's tree; 0 for the root and if unknown.
     #[inline(always)]
     pub fn depth(self) -> u8 {
         (self.0 >> DEPTH_SHIFT) as u8

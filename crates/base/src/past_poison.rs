@@ -1,12 +1,12 @@
-//! Locks whose holder panicked.
+//! Access to locks whose holder panicked.
 
 use std::sync::PoisonError;
 
-/// Goes on past the poison of a lock.
+/// Ignores the poison of a lock.
 ///
-/// A thread that panics while it holds a lock poisons it. The data under the locks of this
-/// workspace are whole between any two statements that change them, so that the other threads go
-/// on: one panic must not stop a store.
+/// A thread that panics while it holds a lock poisons it. In this workspace the data under a
+/// lock is consistent between any two statements that change it. Other threads can therefore
+/// continue, and one panic does not stop a store.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -24,7 +24,7 @@ pub trait PastPoison {
     /// A guard, a guard with the outcome of a timed wait, or the data.
     type Held;
 
-    /// Returns it, poisoned or not.
+    /// Returns the guard or the data, poisoned or not.
     fn past_poison(self) -> Self::Held;
 }
 

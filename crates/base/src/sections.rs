@@ -10,7 +10,7 @@
 //!
 //! Without the feature [`note`] is empty, and locks are the standard library's.
 //!
-//! Each thread counts in a table of its own. Only a caller that asks for the sum contends for its
+//! Each thread counts in its own table. Only a caller that asks for the sum contends for its
 //! mutex.
 
 /// Kind of an acquisition.

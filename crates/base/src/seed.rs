@@ -7,7 +7,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// A seed for the part of a run called `name`, independent of every other name's.
+    /// Derives a seed for the part of a run called `name`, independent of every other
+    /// name's.
     pub fn derive(self, name: &str) -> Seed {
         Seed(xxh3_64_with_seed(name.as_bytes(), self.0))
     }

@@ -139,7 +139,7 @@ impl fmt::Display for Size {
 pub struct Share(pub f64);
 
 impl Share {
-    /// The share of `whole`, rounded down.
+    /// Returns the share of `whole`, rounded down.
     pub fn of(self, whole: u32) -> u32 {
         let exact = self.0 * whole as f64;
         (exact + exact.abs() * 1e-12).floor() as u32

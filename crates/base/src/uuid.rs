@@ -2,7 +2,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-/// 128 bits that no other store has: the standard library's hash keys are drawn by the system.
+/// Returns 128 bits that no other store has, from the standard library's hash keys, which the
+/// system draws.
 pub fn new_uuid() -> [u8; 16] {
     let moment = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
     let seed = (moment, std::process::id());

@@ -15,26 +15,26 @@ use millpond_server::client::NbdError;
 use millpond_workload::live::DriveError;
 use millpond_workload::{tpcc, ycsb};
 
-/// Why a run could not be done, or not to its end.
+/// Reason that a run failed or ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
-    /// The run asks for something that cannot be.
+    /// The run asks for something impossible.
     #[error("{0}")]
     Usage(String),
-    /// Options of the store that cannot be.
+    /// Impossible options of the store.
     #[error(transparent)]
     Options(#[from] OptionsError),
-    /// Strategies that are not compiled together.
+    /// Strategies of the pool that are not compiled together.
     #[error(transparent)]
     Combination(#[from] CombinationError),
     /// A policy that the pool cannot host.
     #[error(transparent)]
     PolicyFit(#[from] PolicyFitError),
-    /// A key-value run that cannot be.
+    /// An impossible key-value run.
     #[error(transparent)]
     Ycsb(#[from] ycsb::ConfigError),
-    /// A TPC-C run that cannot be.
+    /// An impossible TPC-C run.
     #[error(transparent)]
     Tpcc(#[from] tpcc::ConfigError),
     /// The pool failed.
@@ -52,7 +52,7 @@ pub enum BenchError {
     /// The export of an NBD server cannot be used.
     #[error(transparent)]
     Nbd(#[from] NbdError),
-    /// The store could not be made.
+    /// The store could not be created.
     #[error(transparent)]
     Create(#[from] CreateError),
     /// The store could not be opened again.
@@ -64,7 +64,7 @@ pub enum BenchError {
     /// A store with transactions failed.
     #[error(transparent)]
     Store(#[from] millpond::Error),
-    /// There can be no memory limit here.
+    /// No memory limit is possible here.
     #[error("no memory limit can be set here: {0}")]
     Limit(crate::memory_group::LimitError),
     /// An operation of the workload failed.
@@ -73,7 +73,7 @@ pub enum BenchError {
     /// The recording of references failed.
     #[error("the trace could not be recorded: {0}")]
     Record(String),
-    /// The store is gone, because it could not be opened again before.
+    /// The store is closed, because an earlier reopen failed.
     #[error("the store of this run is closed after an earlier failure: restart the run")]
     Closed,
     /// The run was stopped before anything was measured.
@@ -106,17 +106,17 @@ impl<E: Error + Send + Sync + 'static> From<DriveError<E>> for BenchError {
     }
 }
 
-/// Why a live run and the simulator could not be put side by side.
+/// Reason that a live run and the simulator could not be compared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BesideError {
     /// The live run.
     #[error(transparent)]
     Bench(#[from] BenchError),
-    /// A policy that cannot be.
+    /// A policy that cannot be built.
     #[error(transparent)]
     Policy(Box<PolicyError>),
-    /// A policy's text.
+    /// A malformed policy text.
     #[error(transparent)]
     Param(#[from] ParamError),
     /// A policy found no victim in the simulator.

@@ -1,17 +1,16 @@
-//! Live runs of the engine: workloads on the pool in each of its compiled combinations and on the
-//! in-memory twin, measured.
+//! Measured live runs of the engine: workloads on the pool, in each of its compiled combinations,
+//! and on the in-memory twin.
 //!
 //! - [`run`]: threads, phases, clocks, for any store.
-//! - [`stores`]: the engine as a store of those drivers.
-//! - [`instance`]: an engine that is loaded and can be run again and again, whatever its
-//!   combination.
-//! - [`experiments`]: what is measured with them.
+//! - [`stores`]: the engine as a store for the workloads' drivers.
+//! - [`instance`]: a loaded engine of any combination, which can run repeatedly.
+//! - [`experiments`]: the measurements.
 //! - [`memory_group`]: a memory limit for this process.
 //!
-//! A lower folder of this list uses the ones above it, never the reverse.
+//! Each folder of this list uses only the ones above it.
 //!
-//! Without the feature `runs`, [`stores::tree_store`], [`stores::db_store`] and [`run::turns`] are
-//! all that there is.
+//! Without the feature `runs`, the crate has only [`stores::tree_store`], [`stores::db_store`] and
+//! [`run::turns`].
 #![deny(missing_docs)]
 #![cfg_attr(not(feature = "runs"), allow(rustdoc::broken_intra_doc_links))]
 

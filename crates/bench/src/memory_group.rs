@@ -1,15 +1,16 @@
-//! A memory limit for this process: a control group of its own, which it enters and leaves.
+//! A memory limit for this process, by a control group that it creates, enters and leaves.
 //!
-//! Memory that a process touches first while it is in a group counts for that group, page cache and
-//! shared mappings of files included. Earlier memory still counts for the group that the process
-//! came from. So a run that is to have little memory makes its memory after [`MemoryGroup::enter`].
-//! No privilege is assumed, and none is acquired: where the group of this process may be written
-//! to, a limit can be had, and elsewhere the error says what is in the way.
+//! Memory that a process first touches in a group counts for that group, including page cache and
+//! shared file mappings. Earlier memory still counts for the group that the process came from. So a
+//! run with little memory allocates after [`MemoryGroup::enter`]. No privilege is assumed or
+//! acquired. A limit is possible if the process may write to its own group; otherwise the error
+//! names the obstacle.
 //!
-//! - Version 1 (a `memory` line in `/proc/self/cgroup`): a group below the own one.
-//! - Version 2: groups with processes in them have no limited groups below. So this process moves
-//!   into a group beside the limited one first, which works if it is alone in its own and the
-//!   memory controller is there: as in a scope that the user's service manager delegates.
+//! - Version 1 (a `memory` line in `/proc/self/cgroup`): a group below the process's own.
+//! - Version 2: a group that contains processes cannot have limited groups below. So this process
+//!   first moves into a group beside the limited one. That works if the process is alone in its
+//!   group and the memory controller is present, as in a scope that the user's service manager
+//!   delegates.
 
 use std::fs;
 use std::io;
@@ -17,20 +18,20 @@ use std::path::{Path, PathBuf};
 
 use millpond::internals::store::options::memory_limit::SystemRoots;
 
-/// Why there can be no memory limit here.
+/// Reason that no memory limit is possible here.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LimitError {
-    /// The system says of no control group that limits memory.
+    /// The system has no control group that limits memory.
     #[error("no memory control group is mounted for this process")]
     NoGroup,
-    /// The group is one of version 2 and has no memory controller.
+    /// The group is of version 2 and has no memory controller.
     #[error("the memory controller is not delegated to {path}: {HOW}")]
     NoController {
         /// The group.
         path: PathBuf,
     },
-    /// The group is one of version 2 and has other processes.
+    /// The group is of version 2 and has other processes.
     #[error("other processes are in {path}: {HOW}")]
     NotAlone {
         /// The group.
@@ -49,14 +50,14 @@ pub enum LimitError {
 /// Advice for version 2.
 const HOW: &str = "begin with `systemd-run --user --scope -p Delegate=yes millpond …`";
 
-/// A group that this process created and entered; it leaves when this is dropped.
+/// A group that this process created and entered; dropping the value leaves it.
 #[derive(Debug)]
 pub struct MemoryGroup {
     /// The group with the limit.
     limited: PathBuf,
-    /// Group that the process came from.
+    /// Group from which the process came.
     own: PathBuf,
-    /// The group that the process waits in, with version 2.
+    /// With version 2, the group to which the process moved first.
     beside: Option<PathBuf>,
 }
 
@@ -69,7 +70,7 @@ fn write(path: &Path, text: impl ToString) -> Result<(), LimitError> {
     fs::write(path, text.to_string()).map_err(refused(path))
 }
 
-/// The folder of a group below `root`; `root` itself where the path leads nowhere, as in a
+/// Returns the folder of a group below `root`, or `root` itself if the path does not exist, as in a
 /// container that sees only its own part.
 fn folder(root: &Path, path: &str) -> Option<PathBuf> {
     let below = root.join(path.trim_start_matches('/'));
@@ -77,10 +78,10 @@ fn folder(root: &Path, path: &str) -> Option<PathBuf> {
 }
 
 impl MemoryGroup {
-    /// Makes a group that may use `limit` bytes and no swap, and enters it with all threads.
+    /// Creates a group that may use `limit` bytes and no swap, and enters it with all threads.
     ///
     /// # Errors
-    /// [`LimitError`]; then the process is where it was.
+    /// [`LimitError`]; the process is then still in its old group.
     pub fn enter(limit: u64) -> Result<MemoryGroup, LimitError> {
         MemoryGroup::enter_at(&SystemRoots::default(), limit)
     }
@@ -112,11 +113,11 @@ impl MemoryGroup {
     ) -> Result<MemoryGroup, LimitError> {
         let pid = std::process::id();
         let limited = own.join(format!("millpond-limited-{pid}"));
-        // From here on, what was created is removed with the group, whatever fails.
+        // From here on, dropping the group removes everything that was created.
         let group = MemoryGroup { limited, own, beside };
         fs::create_dir(&group.limited).map_err(refused(&group.limited))?;
         write(&group.limited.join(names.limit), limit)?;
-        // Systems without swap need not have it.
+        // Systems without swap may lack this file.
         let _ = fs::write(group.limited.join(names.swap), names.swap_limit(limit).to_string());
         write(&group.limited.join("cgroup.procs"), pid)?;
         Ok(group)
@@ -128,7 +129,7 @@ impl MemoryGroup {
 struct Names {
     limit: &'static str,
     swap: &'static str,
-    /// `true` if the limit of swap is that of memory and swap together.
+    /// `true` if the swap limit covers memory and swap together.
     is_sum: bool,
 }
 
@@ -142,8 +143,8 @@ impl Names {
     }
 }
 
-/// Makes room for a limited group below `own`, which is one of version 2: the group that this
-/// process waits in, if it had to move.
+/// Makes room for a limited group below `own`, a group of version 2. Returns the group to which
+/// this process moved, if it had to.
 fn step_aside(own: &Path) -> Result<Option<PathBuf>, LimitError> {
     let has_memory = |file: &str| {
         let text = fs::read_to_string(own.join(file)).unwrap_or_default();
@@ -174,8 +175,8 @@ fn step_aside(own: &Path) -> Result<Option<PathBuf>, LimitError> {
 }
 
 impl Drop for MemoryGroup {
-    /// Back to where the process came from. What cannot be cleaned up is an empty folder, and no
-    /// reason to fail.
+    /// Moves the process back to its old group. A leftover is only an empty folder, and no reason
+    /// to fail.
     fn drop(&mut self) {
         let pid = std::process::id().to_string();
         if let Some(beside) = &self.beside {
@@ -197,7 +198,7 @@ impl Drop for MemoryGroup {
 mod tests {
     use super::*;
 
-    /// Folders and files like the system's, which know nothing of what they mean.
+    /// Folders and files like the system's, without their effect.
     struct Fake {
         _folder: tempfile::TempDir,
         roots: SystemRoots,

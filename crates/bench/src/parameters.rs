@@ -1,4 +1,4 @@
-//! The parameters of a run, as messages name them.
+//! Parameters of a run, as messages name them.
 
 use millpond_base::Parameter;
 

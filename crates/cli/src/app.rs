@@ -1,4 +1,4 @@
-//! The commands there are.
+//! Definitions of the commands, and their dispatch.
 
 use std::process::ExitCode;
 
@@ -58,7 +58,7 @@ enum Command {
     Reference(describe::reference::Args),
 }
 
-/// The command line: all commands and their options, with their help.
+/// Returns the command line: all commands and their options, with their help.
 pub fn command() -> clap::Command {
     App::command()
 }
@@ -90,7 +90,7 @@ pub fn main_with(policies: Policies) -> ExitCode {
     conclude("millpond", result)
 }
 
-/// Tells why a command of `program` failed, on standard error; the exit code of what it came to.
+/// Prints a failure of `program` to standard error and returns the exit code.
 pub fn conclude(program: &str, result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

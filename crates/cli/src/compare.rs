@@ -1,4 +1,4 @@
-//! `millpond compare`: which of some policies or runs is better, and how sure that is.
+//! `millpond compare`: ranks policies or runs, with the confidence of each verdict.
 
 use std::path::PathBuf;
 
@@ -131,7 +131,7 @@ impl How {
         })
     }
 
-    /// The rows that are asked for.
+    /// Returns the rows that the options select.
     fn rows(&self, mut runs: Vec<Run>) -> Result<Vec<Run>, Failure> {
         for condition in &self.only_where {
             let wrong = || Failure::Usage(format!("--where {condition}: write COLUMN=VALUE"));
@@ -160,7 +160,7 @@ impl How {
     }
 }
 
-/// Compares the rows of some result directories by a metric, or, if it is empty, by their own one.
+/// Compares the rows of result directories by `metric`, or by their default metric if it is empty.
 pub(crate) fn compared(dirs: &[PathBuf], metric: &str) -> Result<Outcome, Failure> {
     let metric = if metric.is_empty() { None } else { Some(Metric::parse(metric)?) };
     Ok(Outcome::of(Contest::of(&read(dirs)?, metric, &[])?, CompareOptions::default())?)
@@ -178,7 +178,7 @@ fn read(dirs: &[PathBuf]) -> Result<Vec<Run>, Failure> {
     dirs.iter().map(run).collect()
 }
 
-/// A policy as rows write it. What is no policy is the name of a run.
+/// Returns a policy as rows write it. Any other text is the name of a run.
 fn canonical(text: &str) -> Result<String, Failure> {
     Ok(if text.contains('(') { Spec::parse(text)?.to_string() } else { text.to_string() })
 }

@@ -26,7 +26,7 @@ const COLUMNS: [&str; 11] = [
     OPTIONS,
 ];
 
-/// What the curves are drawn for, and where they go.
+/// Traces and policies of the curves, and the destination of the output.
 pub(crate) struct Request<'a> {
     pub registry: &'a Registry,
     pub plan: &'a Plan,
@@ -105,7 +105,7 @@ fn values(trace: &str, content: u64, plan: &Plan, seed: u64, row: &CurveRow) -> 
     values
 }
 
-/// The mean absolute error of each policy's points.
+/// Returns the mean absolute error of each policy's points.
 fn errors(rows: &[CurveRow], policies: &[Spec]) -> Vec<String> {
     let mut lines = Vec::new();
     for (index, spec) in policies.iter().enumerate() {

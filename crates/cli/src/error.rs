@@ -13,13 +13,13 @@ use millpond_lab::table::TableError;
 use millpond_policies::config::ParamError;
 use millpond_workload::trace::TraceError;
 
-/// Why a command failed.
+/// Failure of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The command line asks for something that cannot be: exit code 2.
+    /// The command line asks for something impossible: exit code 2.
     #[error("{0}")]
     Usage(String),
-    /// A policy that cannot be: exit code 2.
+    /// A policy that cannot be built: exit code 2.
     #[error(transparent)]
     Policy(Box<PolicyError>),
     /// A policy's text: exit code 2.
@@ -37,7 +37,7 @@ pub enum Failure {
     /// A result directory: exit code 1.
     #[error(transparent)]
     Result(#[from] ResultError),
-    /// Rows that cannot be compared: exit code 1, or 2 for a metric or a policy that is none.
+    /// Rows that cannot be compared: exit code 1, or 2 for an unknown metric or policy.
     #[error(transparent)]
     Compare(#[from] CompareError),
     /// A report: exit code 1.
@@ -46,7 +46,7 @@ pub enum Failure {
     /// Two breakdowns that cannot be put side by side: exit code 1.
     #[error(transparent)]
     Breakdown(#[from] BreakdownError),
-    /// A store, or what a command found in it: exit code 1.
+    /// A store, or a problem that a command found in it: exit code 1.
     #[error("{0}")]
     Store(String),
     /// A storage server: exit code 1.
@@ -55,16 +55,16 @@ pub enum Failure {
     /// Costs that cannot be compared: exit code 1.
     #[error(transparent)]
     Regret(#[from] RegretError),
-    /// A live run: exit code 1, 2 for options that cannot be, or 130 if it was stopped.
+    /// A live run: exit code 1, 2 for impossible options, or 130 if it was stopped.
     #[error(transparent)]
     Bench(#[from] BenchError),
     /// Writing results: exit code 1, or 0 where a reader closed its pipe.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// Writing to a stream: the same.
+    /// Writing to a stream: exit code 1, or 0 where a reader closed its pipe.
     #[error("cannot write: {0}")]
     Write(std::io::Error),
-    /// Some runs failed, the others are written: exit code 1.
+    /// Some runs failed; the results of the others are written: exit code 1.
     #[error("{0}")]
     Partly(String),
     /// Ctrl-C: exit code 130.
@@ -106,7 +106,7 @@ impl From<BesideError> for Failure {
 }
 
 impl Failure {
-    /// The exit code of the program.
+    /// Returns the exit code of the program.
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) | Failure::Policy(_) | Failure::Param(_) => 2,
@@ -127,7 +127,8 @@ impl Failure {
         }
     }
 
-    /// Returns `true` if the reader of our output went away, as `head` does: no error of ours.
+    /// Returns `true` if the reader of our output went away, as `head` does. That is no error
+    /// of ours.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         let closed = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
         match self {

@@ -1,5 +1,5 @@
-//! Ctrl-C: the first one asks long work to stop at the next batch, the second one ends at once.
-//! SIGTERM likewise, for commands that would leave something behind.
+//! Ctrl-C: the first one asks long work to stop at the next batch, the second one ends the program
+//! at once. SIGTERM does the same for commands that would leave something behind.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ const TERMINATED: i32 = 143;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Begins to listen.
+/// Installs the handler.
 pub fn listen() {
-    // Where no handler can be installed, Ctrl-C keeps its usual meaning.
+    // If no handler can be installed, Ctrl-C keeps its usual meaning.
     let _ = ctrlc::set_handler(|| {
         if ASKED.swap(true, Relaxed) {
             std::process::exit(130);
@@ -26,13 +26,12 @@ pub fn listen() {
     });
 }
 
-/// Has Ctrl-C end recoveries, waits for locks and other long calls of stores, as far as the calling
-/// thread makes them.
+/// Lets Ctrl-C end recoveries, lock waits and other long store calls of the calling thread.
 pub(crate) fn end_long_calls() {
     interrupt_waits_by(Some(asked));
 }
 
-/// Fails each write after Ctrl-C, which ends calls that only write.
+/// Writer that fails after Ctrl-C, which ends calls that only write.
 pub(crate) struct UntilAsked<W>(pub W);
 
 impl<W: Write> Write for UntilAsked<W> {
@@ -45,20 +44,20 @@ impl<W: Write> Write for UntilAsked<W> {
     }
 }
 
-/// The failure of what a Ctrl-C may have ended.
+/// Returns `Failure::Interrupted` if Ctrl-C was pressed, else `failure`.
 pub(crate) fn or_interrupted(failure: Failure) -> Failure {
     if asked() { Failure::Interrupted } else { failure }
 }
 
-/// Returns whether Ctrl-C was pressed.
+/// Returns `true` if Ctrl-C was pressed.
 pub fn asked() -> bool {
     ASKED.load(Relaxed)
 }
 
-/// A flag that SIGTERM sets; the second one ends the program.
+/// Returns a flag that SIGTERM sets; a second SIGTERM ends the program.
 pub(crate) fn terminated() -> Arc<AtomicBool> {
     let asked = Arc::new(AtomicBool::new(false));
-    // Where no handler can be installed, the signal keeps its usual meaning.
+    // If no handler can be installed, the signal keeps its usual meaning.
     let _ = flag::register_conditional_shutdown(SIGTERM, TERMINATED, asked.clone());
     let _ = flag::register(SIGTERM, asked.clone());
     asked

@@ -40,15 +40,15 @@ pub(crate) struct Output {
     pub wide: bool,
 }
 
-/// Characters in a line of standard output: what COLUMNS says, or the terminal; none where neither
-/// does.
+/// Returns the width of standard output in characters, from COLUMNS or the terminal; `None` if
+/// neither gives one.
 pub(crate) fn line_width() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     said.or_else(|| terminal_width().map(usize::from))
 }
 
 impl Output {
-    /// Fails early for what cannot work at the end.
+    /// Fails before the work if its results could not be written after it.
     pub(crate) fn check<'p>(
         &self,
         inputs: impl IntoIterator<Item = &'p PathBuf>,
@@ -62,8 +62,8 @@ impl Output {
         Ok(())
     }
 
-    /// The file to write. Of what was not finished (`is_part`, or Ctrl-C) it is another one, and
-    /// what there was under the name stays.
+    /// Returns the file to write. Unfinished output (`is_part`, or Ctrl-C) goes to another file,
+    /// so an earlier file of that name stays.
     fn place(&self, is_part: bool) -> Option<PathBuf> {
         let out = self.out.as_deref()?;
         if !(is_part || interrupt::asked()) || !WholeFile::is_renamed(out) {
@@ -75,12 +75,12 @@ impl Output {
         Some(name.into())
     }
 
-    /// Writes the table.
+    /// Writes a finished table.
     pub(crate) fn write(&self, command: &str, params: &Json, table: &Table) -> Result<(), Failure> {
         self.write_at(self.place(false), command, params, table)
     }
 
-    /// Writes a table of which only a part was finished.
+    /// Writes the finished part of a table.
     pub(crate) fn write_part(
         &self,
         command: &str,
@@ -109,7 +109,7 @@ impl Output {
         }
     }
 
-    /// Writes for people: tables, each below its text.
+    /// Writes tables for people, each below its text.
     pub(crate) fn write_parts(&self, parts: &[(String, Table)]) -> Result<(), Failure> {
         let part = |(text, table): &(String, Table)| match table.rows.is_empty() {
             true => format!("{text}\n"),
@@ -122,7 +122,7 @@ impl Output {
         }
     }
 
-    /// The table as text: on a terminal, the columns that fit.
+    /// Formats the table as text; on a terminal, only the columns that fit.
     fn fitted(&self, table: &Table) -> String {
         let width = if self.wide || self.out.is_some() { None } else { line_width() };
         let Some(width) = width else { return table.to_text() };
@@ -180,13 +180,13 @@ pub(crate) fn apart<'p>(
     }
 }
 
-/// A line on standard error.
+/// Writes a line to standard error.
 pub fn complain(line: &str) {
-    // There is no reader left when standard error is closed.
+    // If standard error is closed, no reader is left.
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
-/// Text on standard output.
+/// Writes text to standard output.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;

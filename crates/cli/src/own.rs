@@ -1,4 +1,4 @@
-//! The policies that a command line offers: Millpond's, and whatever a user's program adds.
+//! Policies that a command line offers: Millpond's, and those that a user's program adds.
 
 use std::sync::OnceLock;
 
@@ -6,17 +6,17 @@ use millpond::OwnPolicies;
 use millpond_lab::registry::{PolicyError, Registry};
 use millpond_policies::contract::{OpenPolicy, Policy};
 
-/// The policies that a command line offers: simulated, and live in the engine.
+/// Policies that a command line offers: simulated, and live in the engine.
 pub struct Policies {
     pub(crate) registry: Registry,
     live: OwnPolicies,
 }
 
-/// The user's own policies that run live; set once, when the program begins.
+/// The user's own live policies; set once, when the program starts.
 static LIVE: OnceLock<OwnPolicies> = OnceLock::new();
 
 impl Policies {
-    /// Every policy that ships with Millpond.
+    /// Returns every policy that ships with Millpond.
     pub fn builtin() -> Policies {
         Policies { registry: Registry::builtin(), live: OwnPolicies::default() }
     }
@@ -37,14 +37,15 @@ impl Policies {
         Ok(Policies { registry: self.registry.with::<P>()?, live: self.live.with_open::<P>() })
     }
 
-    /// Lets every command that opens a store know the live ones.
+    /// Offers the live policies to every command that opens a store.
     pub fn offer(&self) {
-        // Set already only where a program runs two command lines, with the same policies.
+        // It is set already only if a program runs two command lines, with the same
+        // policies.
         let _ = LIVE.set(self.live.clone());
     }
 }
 
-/// The user's own policies for a store.
+/// Returns the user's own policies for a store.
 pub fn live() -> OwnPolicies {
     LIVE.get().cloned().unwrap_or_default()
 }

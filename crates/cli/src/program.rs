@@ -1,5 +1,5 @@
 //! Parts of this command line for programs with commands of their own, such as `millpond-papers`:
-//! how they fail, print, show progress and stop.
+//! failures, printing, progress and Ctrl-C.
 
 pub use crate::app::conclude;
 pub use crate::bench::{ProgressLine, ResultArgs};

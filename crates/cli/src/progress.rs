@@ -6,13 +6,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const STEPS: u64 = 10_000;
 
-/// A bar with rate and time left.
+/// A progress bar with rate and time left.
 pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// A bar, unless `quiet`. Nothing is drawn where standard error is no terminal.
+    /// Creates a bar; it draws nothing if `quiet`, or if standard error is no terminal.
     pub fn new(quiet: bool) -> Progress {
         let bar = ProgressBar::new(STEPS);
         if quiet {
@@ -26,7 +26,8 @@ impl Progress {
         Progress { bar }
     }
 
-    /// Shows how far `what` is, and what was done so far and how fast.
+    /// Shows the progress of `what`: the share done, the number of units done, and the
+    /// rate.
     pub fn show(&self, what: &str, share: Option<f64>, done: u64, unit: &str) {
         let seconds = self.bar.elapsed().as_secs_f64().max(1e-3);
         let rate = done as f64 / seconds / 1e6;
@@ -45,7 +46,7 @@ impl Progress {
         self.bar.suspend(|| crate::output::complain(line));
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! How traces are read, as commands are told.
+//! Options of all commands for reading traces.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use millpond_workload::trace::TraceError;
 
 use crate::error::Failure;
 
-/// Bytes of a page, where nobody says it.
+/// Default bytes per page.
 const PAGE_SIZE: &str = "4096";
 
 /// How traces are read.
@@ -50,7 +50,7 @@ impl Reading {
         }
     }
 
-    /// The first of these options that is not at its default.
+    /// Returns the first of these options that is not at its default.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let all = [
             (self.trace_format.is_some(), "--trace-format"),
@@ -73,7 +73,7 @@ impl Reading {
             map_ids: self.map_ids,
         })
     }
-    /// The traces as files that any machine can read.
+    /// Returns the traces as files that any machine can read.
     pub(crate) fn files(&self, traces: &[PathBuf]) -> Result<Vec<TraceFile>, Failure> {
         let file = |path: &PathBuf| match formats::is_read_once(path) {
             true => Err(Failure::Usage(format!(
@@ -102,7 +102,7 @@ impl Reading {
 const STORE_IT: &str = "store it in a file";
 
 /// Opens each trace once, so that a mistyped name does not cost the work on the others. A trace
-/// that can be read only once is not opened: that would take its beginning away.
+/// that can be read only once stays unopened, because opening it would consume its start.
 pub(crate) fn check_traces<'p>(
     traces: impl IntoIterator<Item = &'p PathBuf>,
     options: &ReadOptions,

@@ -1,4 +1,5 @@
-//! `millpond regret`: how far policies are from the best one of each trace and pool size.
+//! `millpond regret`: the cost of each policy above the best one of each trace and pool
+//! size.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -40,7 +41,7 @@ are over traces and sizes, their 95 % intervals over samples of the traces. Of t
 sorted by the last part of their paths, the first, third, … are for tuning, the others are held \
 out. Policies that need the future are bounds: nobody regrets what they save.";
 
-/// Plotted are this many policies, the best ones of each half.
+/// Number of policies that are plotted, the best ones of each half.
 const BARS_MAX: usize = 20;
 
 #[derive(clap::Args, Clone, Debug)]
@@ -128,7 +129,7 @@ fn weight(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What a trace is used for: a half, or everything where none is held out.
+/// Returns the name of a trace's use: its half, or everything if no trace is held out.
 fn name_of(half: Option<Half>) -> &'static str {
     half.map_or("all", Half::name)
 }
@@ -190,7 +191,7 @@ fn plan_of(args: &Args, registry: &Registry) -> Result<(Plan, Vec<Option<Half>>)
     Ok((plan, uses))
 }
 
-/// Takes rows as they come.
+/// Collects rows as they arrive.
 struct Collector {
     progress: Progress,
     rows: Vec<Row>,
@@ -294,7 +295,7 @@ fn cost(row: &Row, write_weight: f64, registry: &Registry) -> Result<CellCost, F
     })
 }
 
-/// The traces of one use, judged together.
+/// Traces of one use, judged together.
 struct Part<'a> {
     half: Option<Half>,
     rows: Vec<&'a Row>,
@@ -335,7 +336,7 @@ fn write(
     args.results.write_parts("regret", &params, &table, &text)
 }
 
-/// A part for people: a line, and its rows of the table.
+/// Returns a part for people: a line, and its rows of the table.
 fn said(part: &Part<'_>, cells: bool, table: &Table) -> (String, Table) {
     let name = name_of(part.half);
     let mut own = table.clone();
@@ -388,7 +389,8 @@ fn summaries(parts: &[Part<'_>]) -> Table {
     table
 }
 
-/// Hundredths of a per cent are as much as a simulation of a trace can mean.
+/// Formats a regret to hundredths of a per cent; more digits of a simulated trace mean
+/// nothing.
 fn percent(regret: f64) -> f64 {
     (regret * 1e4).round() / 100.0
 }

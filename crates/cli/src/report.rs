@@ -1,4 +1,4 @@
-//! `millpond report`: result directories as a page.
+//! `millpond report`: writes result directories as one page.
 
 use std::path::PathBuf;
 

@@ -43,7 +43,7 @@ exports NAME/synch, NAME/replace and NAME/recov tell its policy why they come; s
 docs/server.md. Ctrl-C and SIGTERM stop the server: what is under way is finished, the file is \
 synced, and the cache is kept for the next time.";
 
-/// Between two looks for a signal.
+/// Time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(clap::Args, Debug)]
@@ -158,7 +158,7 @@ impl Args {
 
 /// Refuses a cache whose tables do not fit into memory, before its file is made.
 fn fits(tier: &TierOptions, free: u64) -> Result<(), Failure> {
-    // What is no size of a cache is for the volume to say.
+    // If the size is invalid, the volume reports that.
     let needed = if tier.frames().is_ok() { tier.table_bytes() } else { 0 };
     match needed <= free {
         true => Ok(()),
@@ -216,7 +216,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             Ok(server) => servers.push(server),
             Err(error) => {
                 drop(servers);
-                // So that the cache stays what it was. What went wrong first is told.
+                // Closing keeps the cache as it was. The first error is the one to report.
                 let _ = volume.close();
                 return Err(not_served(error));
             }
@@ -269,7 +269,7 @@ fn announce(
     print(&text)
 }
 
-/// What was done, in the order of the way down.
+/// Returns the counts of a run, layer by layer from the servers down.
 fn summary(servers: &[ServeCounts], volume: &VolumeCounts, tier: Option<TierCounts>) -> Table {
     let sum = |count: fn(&ServeCounts) -> u64| servers.iter().map(count).sum::<u64>();
     let mut rows = vec![

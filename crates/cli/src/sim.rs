@@ -137,7 +137,7 @@ pub(crate) enum ModelArg {
 }
 
 impl ModelArg {
-    /// As a plan has it.
+    /// Returns the plan's name for the model.
     pub(crate) fn model(self) -> Model {
         match self {
             ModelArg::Pool => Model::Pool,
@@ -228,12 +228,12 @@ fn params_of(args: &Args, plan: &Plan) -> Json {
     })
 }
 
-/// Takes rows as they come: to the terminal's progress, to standard output, to the directory.
+/// Sends each row on as it arrives: to the progress bar, standard output and the directory.
 struct Collector<'a> {
     progress: Progress,
     rows: Vec<Row>,
     stalled: Vec<String>,
-    /// Rows go to standard output at once, as CSV.
+    /// Set if rows go to standard output at once, as CSV.
     streaming: bool,
     earlier: Option<Table>,
     dir: Option<&'a ResultDir>,
@@ -399,7 +399,7 @@ fn result_dir(args: &Args, plan: &Plan) -> Result<Option<ResultDir>, Failure> {
     let name = if args.curve { "curve" } else { "sim" };
     match ResultDir::create(&args.results, name, &plan.hash()) {
         Ok(dir) => Ok(Some(dir)),
-        // The default place may be read-only: the user did not ask for it.
+        // The default folder may be read-only, and the user did not ask for it.
         Err(error) if args.results == Path::new("results") && !args.resume => {
             complain(&format!("millpond: no result directory: {error}"));
             Ok(None)
@@ -408,7 +408,7 @@ fn result_dir(args: &Args, plan: &Plan) -> Result<Option<ResultDir>, Failure> {
     }
 }
 
-/// Prints what was not streamed, even after a failure: finished rows are good.
+/// Prints the rows that were not streamed, even after a failure: finished rows are good.
 fn finish(
     args: &Args,
     collector: &Collector<'_>,
@@ -432,8 +432,8 @@ fn finish(
     outcome
 }
 
-/// Columns up to `misses` always, further ones where they say something; traces by the shortest
-/// names that tell them apart.
+/// Keeps the columns up to `misses` and later ones with content. Shortens trace names as far as
+/// they stay distinct.
 fn for_people(table: &Table) -> Table {
     let said = table.clone().without(CONTENT).without(OPTIONS);
     let mut shown = said.without_idle_columns(8);
@@ -441,7 +441,7 @@ fn for_people(table: &Table) -> Table {
     shown
 }
 
-/// Replaces the paths in the first column by the shortest names that tell them apart.
+/// Replaces the paths in the first column by the shortest names that stay distinct.
 pub(crate) fn name_traces(table: &mut Table) {
     let paths: Vec<String> = table.rows.iter().map(|row| row[0].to_string()).collect();
     let names = short_names(&paths);

@@ -1,4 +1,4 @@
-//! `millpond sim --out-dir`: a sweep, or a part of it, as a file for each unit.
+//! `millpond sim --out-dir`: runs a sweep, or a part of it, with one file per unit.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::interrupt;
 use crate::output::complain;
 use crate::progress::Progress;
 
-/// What to run, and where its files go.
+/// A sweep and the folder of its files.
 pub(crate) struct Request<'a> {
     pub registry: &'a Registry,
     pub plan: &'a Plan,
@@ -23,7 +23,7 @@ pub(crate) struct Request<'a> {
     pub quiet: bool,
 }
 
-/// Runs the units whose files are not there.
+/// Runs the units whose files do not exist yet.
 pub(crate) fn run(request: &Request<'_>) -> Result<(), Failure> {
     let Request { registry, plan, folder: path, .. } = *request;
     let units = units(request.traces, plan, registry)?;

@@ -1,10 +1,11 @@
-//! Choice of the default policy: an experiment of ours, not of any paper. The default runs where no
-//! policy is named.
+//! Choice of the default policy, which runs if no policy is named: an experiment of ours, not of
+//! any paper.
 //!
-//! `pages` runs candidates and classics with TPC-C in full-size warehouses and with key-value
-//! operations, in pools of several sizes, and judges them by regret ([`repeated`]). Regret is the
-//! distance from the best one of each cell, in page reads plus twice the page writes. `throughput`
-//! runs the best ones with all threads, in memory and beyond it.
+//! The figure `pages` runs candidates and classics with TPC-C in full-size warehouses and with
+//! key-value operations, in pools of several sizes, and judges them by regret ([`repeated`]).
+//! Regret is the distance from the best policy of each cell, in page reads plus twice the page
+//! writes. The figure `throughput` runs the best policies with all threads, in memory and beyond
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -24,10 +25,10 @@ use millpond_bench::instance::setup::{DeviceSpec, Setup};
 use millpond_bench::run::client::Workload;
 use millpond_bench::run::runner::Length;
 
-/// The default that the candidates were measured against.
+/// Former default, with which the candidates are compared.
 const FORMER: &str = "watt";
 
-/// Candidates: chosen by regrets in simulation, before any of these runs.
+/// Candidates, chosen by simulated regret before any of these runs.
 const CANDIDATES: [&str; 6] = [
     "tide",
     "s3-fifo",
@@ -37,7 +38,7 @@ const CANDIDATES: [&str; 6] = [
     "watt(sample=32,epochs=16)",
 ];
 
-/// Other policies that run, so that the best one of a cell is the best of many.
+/// Further policies, so that the best one of a cell is the best of many.
 const OTHERS: [&str; 17] = [
     "watt(epochs=16)",
     "watt(epochs=64)",
@@ -58,7 +59,7 @@ const OTHERS: [&str; 17] = [
     "random",
 ];
 
-/// Page reads that a page write costs as much as.
+/// Cost of a page write in page reads.
 const WRITE_WEIGHT: f64 = 2.0;
 
 const TPCC: &str = "tpcc";
@@ -66,7 +67,7 @@ const LOOKUPS: &str = "lookups";
 const UPDATES: &str = "updates";
 const SCANS: &str = "scans";
 
-/// Each workload, and the pools that it runs in, in per cent of the data.
+/// Each workload, and its pool sizes in per cent of the data.
 const CELLS: [(&str, &[u32]); 4] = [
     (TPCC, &[2, 5, 20, 25, 50]),
     (LOOKUPS, &[5, 20, 50]),
@@ -93,7 +94,7 @@ const THROUGHPUT: About = About {
            slowest within it.",
 };
 
-/// The experiment for one scale.
+/// Returns the experiment for one scale.
 pub fn experiment(scale: Scale) -> Experiment {
     let loaded = Loaded::default();
     let figures: Vec<Box<dyn Figure>> =
@@ -214,13 +215,13 @@ fn throughput(scale: Scale, loaded: &Loaded) -> LiveFigure {
     LiveFigure::new(THROUGHPUT, jobs, loaded, draw_throughput)
 }
 
-/// Page reads plus twice the page writes, per operation.
+/// Returns page reads plus twice the page writes, per operation.
 fn cost(rows: &Table, row: usize) -> Option<f64> {
     let number = |column| rows.get(row, column)?.number();
     Some(number("reads_per_tx")? + WRITE_WEIGHT * number("writes_per_tx")?)
 }
 
-/// The costs of each repetition that is whole.
+/// Returns the costs of each complete repetition.
 fn costs(rows: &Table) -> Vec<Vec<CellCost>> {
     let mut by_repetition: BTreeMap<u64, Vec<CellCost>> = BTreeMap::new();
     for row in 0..rows.rows.len() {
@@ -258,7 +259,7 @@ fn draw_pages(rows: &Table) -> Section {
     }
 }
 
-/// Regrets in per cent.
+/// Returns the regrets in per cent.
 fn table_of(regrets: &[Regret]) -> Table {
     let mut table = Table::new([
         "policy",
@@ -315,8 +316,8 @@ fn bars(regrets: &[Regret]) -> BarPlot {
     plot
 }
 
-/// Each candidate against the former default, over all settings: in each repetition the geometric
-/// mean of the settings.
+/// Compares each candidate with the former default by the geometric mean over all settings, in
+/// each repetition.
 fn cheaper(grid: &Grid) -> Vec<Claim> {
     let of = |policy: &'static str| {
         let mut pairs = Vec::new();
@@ -334,7 +335,7 @@ fn cheaper(grid: &Grid) -> Vec<Claim> {
     CANDIDATES.into_iter().filter_map(of).collect()
 }
 
-/// Least share of the former default's throughput that a candidate must reach.
+/// Minimum share of the former default's throughput that a candidate must reach.
 const LOSS: f64 = 0.97;
 
 fn draw_throughput(rows: &Table) -> Section {
@@ -383,8 +384,8 @@ mod tests {
 
     use super::*;
 
-    /// Rows of three repetitions, of two settings of TPC-C, in which the policies have these costs
-    /// in pages read, throughputs and processor times: times a little noise.
+    /// Makes rows of three repetitions of two TPC-C settings. Each policy has the given cost in
+    /// pages read, throughput and processor time, with a little noise.
     fn made_up(policies: &[(&str, f64, f64)]) -> Table {
         let columns = ["workload", "pool", "policy", "repetition", "reads_per_tx", "writes_per_tx"];
         let more = ["throughput_per_s", "cpu_us_per_tx"];

@@ -1,20 +1,19 @@
-//! Five papers repeated, each figure beside what the paper prints and each sentence judged.
+//! Five papers repeated: each figure beside the paper's numbers, and each sentence judged.
 //!
 //! - [`gilbert`], [`leanstore`], [`li`], [`luan`], [`watt`]: the papers; [`looking_glass`] is
 //!   gilbert's second chapter.
-//! - [`default_policy`]: a question of ours: which policy decides where nothing names one, by
-//!   regret.
+//! - [`default_policy`]: an experiment of ours, the choice of the default policy by regret.
 //! - [`recording`]: traces of the engine for simulated experiments.
 //! - [`live`]: figures whose cells are runs of the engine.
 //! - [`simulated`]: figures whose cells are simulations.
 //! - [`cost`]: the cost of a policy by itself: its hits, its victims, its bytes.
 //! - [`storage`]: disks, an array, a file cache and their clients, in virtual time.
-//! - [`experiment`]: the frame in which a paper's figures run, cell by cell.
+//! - [`experiment`]: the framework that runs a paper's figures, cell by cell.
 //!
-//! A lower entry of this list knows none above it. No other crate of this repository uses this one.
+//! No entry of this list uses the ones above it. No other crate of this repository uses this one.
 //!
-//! The command line `millpond-papers` is [`main_with`]: a user's own program can call it with
-//! policies of the user's own.
+//! [`main_with`] is the command line `millpond-papers`. A user's program can call it with its own
+//! policies.
 //!
 //! ```no_run
 //! use millpond_papers::Policies;

@@ -6,10 +6,10 @@ use crate::any_hook::{AnyHook, AnyParams, TooLarge};
 use crate::contract::{Access, EvictRequest, Frames, GhostHit, HitOn, Host, OpenPolicy, Policy};
 use crate::erased::{Cold, OpenCold};
 
-/// A cold half that sees the frames' lines as what its own hot half keeps there.
+/// A cold half that views the frames' lines as the metadata of its own hot half.
 struct AsAny<P>(P);
 
-/// The frames as `P` knows them.
+/// Returns the frames with the metadata of `P`.
 fn own<P: Policy>(frames: Frames<'_, AnyHook>) -> Frames<'_, P::Hook> {
     // SAFETY: `AsAny<P>` is made only by `host` and `host_open`, whose callers show it no other
     // metas than those that hold a `P::Hook::Meta`.
@@ -110,7 +110,7 @@ impl<P: OpenPolicy> OpenCold<AnyHook> for AsAny<P> {
     }
 }
 
-/// `policy` for a pool that is compiled for [`AnyHook`], to sit under a mutex.
+/// Wraps `policy` for a pool that is compiled for [`AnyHook`] and uses it under a mutex.
 ///
 /// # Errors
 /// [`TooLarge`].
@@ -123,8 +123,8 @@ pub unsafe fn host<P: Policy>(policy: P) -> Result<(Box<dyn Cold<AnyHook>>, AnyP
     Ok((Box::new(AsAny(policy)), params))
 }
 
-/// `policy` for a pool that is compiled for `AnyHook`, to be used by any number of threads at
-/// once.
+/// Wraps `policy` for a pool that is compiled for `AnyHook`, in which any number of threads use
+/// it at once.
 ///
 /// # Errors
 /// [`TooLarge`].

@@ -1,20 +1,20 @@
-//! A hot half that is found at run time. This file needs `unsafe`.
+//! A hot half that is chosen at run time. This file needs `unsafe`.
 //!
-//! A live pool is compiled for its hot half, and there are about twenty of them, users' own not
-//! counted: a pool with its trees, its log and its recovery for each would be absurd. [`AnyHook`]
-//! stands for all of them: it keeps a policy's `Meta` as bytes in the frame's line and calls its
-//! hot half through a pointer. That costs a hit one predicted indirect call. Policies that no hit
-//! reaches, lean eviction among them, cost one predicted branch. For WATT and for policies with a
-//! counter in the frame (S3-FIFO, `tide`) the test for the usual hit is compiled in
-//! ([`HitHook::is_noop`]), so that most of their hits make no call either.
+//! A live pool is compiled for its hot half, of which there are about twenty, not counting users'
+//! own. A pool with its trees, log and recovery for each would be absurd. [`AnyHook`] stands for
+//! all of them: it keeps a policy's `Meta` as bytes in the frame's line and calls its hot half
+//! through a pointer. That costs a hit one predicted indirect call. Policies that no hit reaches,
+//! such as lean eviction, cost one predicted branch. For WATT and for policies with a counter in
+//! the frame (S3-FIFO, `tide`), the test for the usual hit is compiled in ([`HitHook::is_noop`]),
+//! so most of their hits make no call either.
 //!
 //! # Why this is sound
 //!
-//! [`host`](crate::any_cold::host) and [`host_open`](crate::any_cold::host_open) give a cold half
-//! together with its parameters, and are `unsafe`: the caller guarantees to show the two no other
-//! metas than those that [`HitHook::fresh`] returned for these parameters. So wherever bytes are
-//! read as a `Meta`, they are one of the right type. Parameters are kept in a block of bytes of
-//! their own for the same reason.
+//! [`host`](crate::any_cold::host) and [`host_open`](crate::any_cold::host_open) return a cold half
+//! together with its parameters, and are `unsafe`: the caller guarantees to pass the two only metas
+//! that [`HitHook::fresh`] returned for these parameters. So wherever bytes are read as a `Meta`,
+//! they are one of the right type. Parameters are kept in their own block of bytes for the same
+//! reason.
 
 use std::any::TypeId;
 use std::cell::UnsafeCell;
@@ -27,10 +27,10 @@ use crate::zeroed::Zeros;
 
 /// Bytes of a frame's line that a policy may use; a model checker's atomics are larger.
 pub const META_BYTES: usize = if cfg!(feature = "model") { 2048 } else { 64 };
-/// Bytes of a policy's hit-path parameters, at most.
+/// Maximum bytes of a policy's hit-path parameters.
 pub const PARAM_BYTES: usize = 256;
 
-/// A policy whose state does not fit where [`AnyHook`] keeps it.
+/// A policy whose state is too large for [`AnyHook`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "policy '{policy}' wants {bytes} bytes of {what}, aligned to {align}, and a live pool lends it \
@@ -53,12 +53,12 @@ pub struct TooLarge {
 #[repr(C, align(64))]
 pub struct AnyMeta(UnsafeCell<[MaybeUninit<u8>; META_BYTES]>);
 
-// SAFETY: what lies in it is a `HitHook::Meta`, which is `Send + Sync`; it is reached only as such.
+// SAFETY: it holds a `HitHook::Meta`, which is `Send + Sync`, and is accessed only as such.
 unsafe impl Send for AnyMeta {}
 // SAFETY: as above.
 unsafe impl Sync for AnyMeta {}
 
-// SAFETY: any bytes are one. That they are a `HitHook::Meta`, too, is `AnyHook::zeroed`'s to say.
+// SAFETY: any bytes are valid. `AnyHook::zeroed` decides if they are also a `HitHook::Meta`.
 unsafe impl Zeros for AnyMeta {}
 
 impl Default for AnyMeta {
@@ -72,20 +72,20 @@ impl Default for AnyMeta {
 #[repr(C, align(64))]
 struct Block([MaybeUninit<u8>; PARAM_BYTES]);
 
-// SAFETY: to be called with a meta and a block that hold what the hook was made for.
+// SAFETY: callers must pass a meta and a block of the types that the hook was made for.
 type Hook = unsafe fn(&AnyMeta, &Block, &Access);
 
 /// The hot half of WATT.
 type WattHook = <Watt as PolicySpec>::Hook;
 
-/// The hot halves whose test for the usual hit is compiled in.
+/// Hot halves whose test for the usual hit is compiled in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Asked {
     /// WATT's, and no other with [`Screen::AskFirst`].
     Watt,
     /// A counter's.
     Counted,
-    /// Another one: it is not asked.
+    /// Another hot half, which is not asked.
     None,
 }
 
@@ -100,11 +100,11 @@ impl Asked {
     }
 }
 
-/// Parameters of [`AnyHook`]: which hot half it calls, and that one's parameters. By default one
-/// that does nothing.
+/// Parameters of [`AnyHook`]: the hot half that it calls, and the parameters of that half. By
+/// default, the hot half does nothing.
 #[derive(Clone, Copy)]
 pub struct AnyParams {
-    /// [`Screen::AskFirst`] only if `asked` names the hot half, which then ticks as that does.
+    /// [`Screen::AskFirst`] only if `asked` names the hot half, whose clock is then used.
     screen: Screen,
     asked: Asked,
     hit: Hit,
@@ -116,14 +116,14 @@ pub struct AnyParams {
     zeroed: bool,
     on_hit: Hook,
     reset: Hook,
-    // SAFETY: to be called with a block that holds what it was made for.
+    // SAFETY: callers must pass a block of the type that the function was made for.
     fresh: unsafe fn(&Block) -> AnyMeta,
     block: Block,
 }
 
 impl Default for AnyParams {
     fn default() -> AnyParams {
-        // SAFETY: they look at nothing.
+        // SAFETY: the function reads nothing.
         unsafe fn nothing(_: &AnyMeta, _: &Block, _: &Access) {}
         // SAFETY: as above.
         unsafe fn blank(_: &Block) -> AnyMeta {
@@ -191,7 +191,7 @@ unsafe fn fresh_as<T: HitHook>(block: &Block) -> AnyMeta {
 }
 
 impl AnyParams {
-    /// Erases `T` with these parameters, for the policy of this name.
+    /// Erases the type of `T` with these parameters, for the policy called `name`.
     pub(crate) fn of<T: HitHook>(
         policy: &'static str,
         params: T::Params,
@@ -213,7 +213,7 @@ impl AnyParams {
             hit,
             tick: T::tick_source(&params),
             cools: T::cools(&params),
-            // Lists that keep nothing in the frame have nothing to do there.
+            // Policies with lists that keep nothing in the frame need no hook.
             has_hook: hit != Hit::Nothing && size_of::<T::Meta>() > 0,
             zeroed: size_of::<T::Meta>() == 0 || T::zeroed(&params).is_some(),
             on_hit: on_hit_as::<T>,
@@ -232,8 +232,7 @@ fn fits<T>(policy: &'static str, what: &'static str, most: usize) -> Result<(), 
     Err(TooLarge { policy, what, bytes, align, most })
 }
 
-/// A hot half chosen at run time by its parameters. The constants are the most that any policy
-/// asks.
+/// A hot half chosen at run time by its parameters. The constants are the maximum of all policies.
 pub struct AnyHook;
 
 impl HitHook for AnyHook {
@@ -299,8 +298,8 @@ impl HitHook for AnyHook {
     }
 
     fn fresh(params: &AnyParams) -> AnyMeta {
-        // SAFETY: the block holds what the hook was made for: both come from `AnyParams::of`, or
-        // the hook looks at nothing.
+        // SAFETY: the block has the type that the hook was made for: both come from
+        // `AnyParams::of`, or the hook reads nothing.
         unsafe { (params.fresh)(&params.block) }
     }
 
@@ -321,7 +320,7 @@ mod tests {
     use crate::erased::Cold;
     use crate::registry::{Visitor, visit_all};
 
-    /// A pool of four frames, for any cold half.
+    /// Pool of four frames, for any cold half.
     struct Four([Option<PageId>; 4]);
 
     impl Host for Four {
@@ -338,7 +337,7 @@ mod tests {
         Access { page: PageId(page), mark, now, next: 0, next_read: 0 }
     }
 
-    /// The pages that leave, one by one, while pages are referenced in a fixed order.
+    /// Returns the evicted pages, one by one, while pages are referenced in a fixed order.
     fn run<T: HitHook>(cold: &mut dyn Cold<T>, params: &T::Params) -> Vec<Option<PageId>> {
         let metas: Vec<T::Meta> = (0..4).map(|_| T::fresh(params)).collect();
         let frames = Frames::<T>::of(&metas);

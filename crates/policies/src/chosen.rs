@@ -1,5 +1,5 @@
-//! A policy named by text, `watt(write_weight=2)`: found in the registry and checked for a tier,
-//! with the bytes that its state takes.
+//! A policy named by text, such as `watt(write_weight=2)`: found in the registry, checked for a
+//! tier, with the size of its state.
 
 use std::any::TypeId;
 use std::fmt;
@@ -25,7 +25,7 @@ const SIMULATE: Spelled = Spelled {
     python: "`millpond.simulate`",
 };
 
-/// A policy that a store or a second tier cannot run with.
+/// Reason that a store or a second tier cannot run with a policy.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
@@ -62,12 +62,12 @@ pub enum PolicyError {
         /// The policy.
         id: &'static str,
     },
-    /// The text cannot be read, or a parameter cannot be.
+    /// The text cannot be parsed, or a parameter is impossible.
     #[error(transparent)]
     Param(#[from] ParamError),
 }
 
-/// A policy that exists and can run in a tier, with parameters that are valid.
+/// A policy that exists and can run in a tier, with valid parameters.
 #[derive(Clone)]
 pub struct ChosenPolicy {
     /// The specification as written.
@@ -76,7 +76,7 @@ pub struct ChosenPolicy {
     pub info: Info,
     /// Bytes of `info.frame_bytes` that are stored in the frame's header.
     meta_bytes: usize,
-    /// Bytes beside the frames that a new policy allocates per frame, at most.
+    /// Maximum bytes per frame that a new policy allocates beside the frames.
     birth_bytes_per_frame: f64,
     /// Bytes that do not depend on the pool: hands, counts.
     fixed_bytes: u64,
@@ -90,8 +90,8 @@ pub struct ChosenPolicy {
 /// A parameter that the policy does not have, or a value that it does not take.
 pub type ErasedHost = fn(&Spec, &Shape) -> Result<Box<dyn ErasedPolicyHost>, ParamError>;
 
-/// Returns the host of the shipped policy `id`: compiled here, once for all crates that can do with
-/// a call through a pointer. `None` if no policy has that id.
+/// Returns the host of the shipped policy `id`; `None` if no policy has that id. The hosts are
+/// compiled here, once for all crates that can afford a call through a pointer.
 pub fn erased_host_of(id: &str) -> Option<ErasedHost> {
     struct Find<'a>(&'a str, Option<ErasedHost>);
     impl Visitor for Find<'_> {
@@ -127,18 +127,18 @@ impl fmt::Debug for ChosenPolicy {
 /// and a control byte, 16/7 times.
 const GHOST_INDEX_BYTES: u64 = 40;
 
-/// A policy is made for pools of these sizes, to see what it allocates: 2048 to 4096 frames in
-/// small steps, because tables that are powers of two are least full just beyond some size that
-/// only the policy knows.
+/// Returns the pool sizes at which a policy's allocation is measured: 2048 to 4096 frames in small
+/// steps. Tables whose sizes are powers of two are least full just beyond some size, which only the
+/// policy knows.
 fn birth_sizes() -> impl Iterator<Item = u32> {
     (16..=32).map(|sixteenth| sixteenth * 128)
 }
-/// A size in between may be worse than its neighbours by less than so much.
+/// Bound of the factor by which a size in between may be worse than its neighbours.
 const BIRTH_MARGIN: f64 = 17.0 / 16.0;
 
 impl ChosenPolicy {
-    /// Reads a policy's name and parameters, and checks them for `tier`. A second tier takes any
-    /// policy that need not know the future, also those of a first tier.
+    /// Parses a policy's name and parameters, and checks them for `tier`. A second tier takes any
+    /// policy that need not know the future, including those of a first tier.
     ///
     /// # Errors
     /// [`PolicyError`]: no policy has that name, it cannot run in the tier, or a parameter is
@@ -147,8 +147,7 @@ impl ChosenPolicy {
         ChosenPolicy::find(Spec::parse(text)?, tier, Vec::new())
     }
 
-    /// Returns the shipped policy that `spec` names. `others` are further names that a user may
-    /// have meant, for the hint.
+    /// Returns the shipped policy that `spec` names. `others` are further known names for the hint.
     ///
     /// # Errors
     /// Same as [`ChosenPolicy::parse`].
@@ -182,7 +181,7 @@ impl ChosenPolicy {
         self.hook
     }
 
-    /// Creates the policy for a cache of that shape, in its host.
+    /// Creates the policy for a cache of shape `shape`, in its host.
     ///
     /// # Panics
     /// If the policy is a user's own ([`ChosenPolicy::of`]): only pools run those, and its host is
@@ -192,14 +191,15 @@ impl ChosenPolicy {
         host.expect("a shipped policy, whose parameters were checked")
     }
 
-    /// Bytes of the policy in a cache of `frames` frames that have no header for its metadata, at
-    /// most: [`ChosenPolicy::state_bytes`] and the metadata.
+    /// Returns the maximum bytes of the policy in a cache of `frames` frames without headers for
+    /// its metadata: [`ChosenPolicy::state_bytes`] and the metadata.
     pub fn erased_bytes(&self, frames: u32) -> Option<u64> {
         Some(self.state_bytes(frames)? + u64::from(frames) * self.meta_bytes as u64)
     }
 
-    /// Bytes that the policy's state takes at most beside a pool of `frames` frames: list nodes,
-    /// ghosts and the index of ghosts. `None` if its parameters let it keep ghosts without bound.
+    /// Returns the maximum bytes of the policy's state beside a pool of `frames` frames: list
+    /// nodes, ghosts and the index of ghosts. Returns `None` if its parameters do not bound the
+    /// ghosts.
     pub fn state_bytes(&self, frames: u32) -> Option<u64> {
         let ghosts = (self.ghosts_max)(&self.spec, frames);
         let per_frame = (f64::from(self.info.frame_bytes) - self.meta_bytes as f64).max(0.0);
@@ -214,9 +214,9 @@ struct Search {
     spec: Spec,
     tier: Tier,
     found: Option<Result<ChosenPolicy, PolicyError>>,
-    /// All names.
+    /// Names of all policies.
     names: Vec<&'static str>,
-    /// Names of those made for the tier.
+    /// Names of the policies that are made for the tier.
     fit: Vec<&'static str>,
 }
 
@@ -232,7 +232,7 @@ impl Visitor for Search {
     }
 }
 
-/// Type-independent properties of a policy. There are some sixty policies, so only code that needs
+/// Type-independent properties of a policy. There are about sixty policies, so only code that needs
 /// the type is compiled for each.
 struct Facts {
     info: Info,
@@ -240,7 +240,7 @@ struct Facts {
     meta_bytes: usize,
     hook: TypeId,
     check: fn(&Spec) -> Result<(), ParamError>,
-    /// Bytes beside the frames that a new one allocates; 0 if its parameters are invalid.
+    /// Bytes that a new policy allocates beside the frames; 0 if its parameters are invalid.
     birth_bytes: fn(&Spec, u32) -> usize,
     ghosts_max: fn(&Spec, u32) -> u64,
 }
@@ -264,7 +264,7 @@ impl Facts {
         }
     }
 
-    /// For a cache of that tier.
+    /// Chooses the policy for a cache of tier `tier`.
     fn choose(self, spec: &Spec, tier: Tier) -> Result<ChosenPolicy, PolicyError> {
         let Facts { info, meta_bytes, hook, birth_bytes, ghosts_max, .. } = self;
         let not_live = |reason| Err(PolicyError::NotLive { id: info.id, reason });

@@ -1,9 +1,10 @@
-//! The policy contract: what a replacement policy guarantees its host, and the host the policy.
+//! The policy contract: mutual guarantees of a replacement policy and its host.
 //!
-//! A policy has two halves. The *hot half* ([`HitHook`]) defines what a hit does to the frame's own
-//! [`HitHook::Meta`]: a static function, through `&`, without a latch. The *cold half* ([`Policy`],
-//! or [`OpenPolicy`] through `&self`) keeps order, hands and ghosts. It is called when a page is
-//! admitted or evicted, and on every hit only if the policy needs that ([`Hit::Central`]).
+//! A policy has two halves. The *hot half* ([`HitHook`]) defines the effect of a hit on the frame's
+//! own [`HitHook::Meta`]: a static function, through `&`, without a latch. The *cold half*
+//! ([`Policy`], or [`OpenPolicy`] through `&self`) keeps order, hands and ghosts. It is called when
+//! a page is admitted or evicted, and on every hit only if the policy needs that
+//! ([`Hit::Central`]).
 //!
 //! The host (a simulator, a live pool) owns the page table, the frames and the free list. A policy
 //! sees dense [`FrameId`]s and keys its ghosts by [`PageId`], so that one file serves every host.
@@ -13,14 +14,14 @@
 //! 1. A frame is *resident* for a policy from [`Policy::admit`] until the host returns
 //!    [`OfferOutcome::Taken`] for it, or until [`Policy::forget`]; never both.
 //! 2. [`Host::offer`] is called while the policy is borrowed, so a host never calls back into it.
-//!    Revivals and drops that happen meanwhile are delivered after `evict` returned; until then the
-//!    host refuses such a frame with [`RefusalReason::Absent`], which is no fault of the policy.
-//! 3. A refusal leaves the frame resident. A policy unlinks only what was taken, and it unlinks
-//!    the frame that [`Host::take`] returns, which need not be the one it offered.
+//!    Revivals and drops during that time are delivered after `evict` returned. Until then the host
+//!    refuses such a frame with [`RefusalReason::Absent`], which is no fault of the policy.
+//! 3. A refusal leaves the frame resident. A policy unlinks only a taken frame, which is the frame
+//!    that [`Host::take`] returns, not necessarily the offered one.
 //! 4. [`Policy::hit`] is called for resident frames only; a host that batches hits checks first.
 //! 5. [`Policy::miss`] is called once for each page that is about to be loaded, before `evict`.
 //!    Ghosts are looked up there; its [`GhostHit`] is passed on to `evict` and `admit`. Several
-//!    misses may be between `miss` and `admit` at once. A load that fails loses what `miss`
+//!    misses may be between `miss` and `admit` at once. A failed load loses the ghost that `miss`
 //!    consumed.
 //! 6. Ghosts are trimmed only after a frame was taken or admitted, never in anticipation of it.
 //! 7. Frames are first handed out in ascending order, each for one page.
@@ -29,9 +30,9 @@
 //! 9. Every loop in `evict` examines at most [`EvictRequest::steps_max`] frames, whatever the host
 //!    returns; a policy that gives up returns the number of frames taken so far.
 //! 10. The same seed and the same calls give the same results.
-//! 11. A frame is free again only after the call that released it returned: `evict` for one that
-//!     was taken, `forget` for one that was dropped. So a policy, an open one too, has unlinked a
-//!     frame before the next page is admitted into it.
+//! 11. A frame is free again only after the call that released it returned: `evict` for a taken
+//!     frame, `forget` for a dropped one. So a policy, including an open one, has unlinked a frame
+//!     before the next page is admitted into it.
 //! 12. A page can be hit, and its frame offered, only after `admit` returned. A hit or a revival is
 //!     dropped if the page was evicted, or cools again, before the policy was notified: the host
 //!     reads the frame's version again under the latch of its policy host.
@@ -56,10 +57,10 @@ pub struct EvictRequest {
     /// Frames that may be examined before giving up (rule 9). At least twice the pool's frames in a
     /// single-threaded host, so that a sweep that clears marks passes every frame again.
     pub steps_max: u32,
-    /// The host's clock, as [`HitHook::TICK`] asks.
+    /// The host's clock, selected by [`HitHook::TICK`].
     pub now: Tick,
-    /// The page that needs the frame, with the [`GhostHit`] that [`Policy::miss`] returned for it.
-    /// None: the host evicts ahead. It belongs to the first frame of a batch.
+    /// Page that needs the frame, with the [`GhostHit`] that [`Policy::miss`] returned for it;
+    /// `None` if the host evicts ahead. The page belongs to the first frame of a batch.
     pub incoming: Option<(PageId, GhostHit)>,
 }
 
@@ -68,8 +69,8 @@ pub struct EvictRequest {
 pub struct Shape {
     /// Number of frames, at least 1.
     pub frames: u32,
-    /// The number of page ids, roughly, if they are dense (0, 1, 2, …): ghosts may be arrays that
-    /// grow. None: ids are arbitrary, ghosts must hash.
+    /// Approximate number of page ids, if they are dense (0, 1, 2, …), so that ghosts may be
+    /// growing arrays; `None` if ids are arbitrary and ghosts must hash.
     pub pages_dense: Option<u64>,
     /// Seed of every random choice.
     pub seed: u64,
@@ -89,11 +90,11 @@ pub trait PolicySpec: Sized + Send + 'static {
     /// The parameters.
     type Config: Config;
 
-    /// Creates a policy for an empty pool. Parameters were validated; a value that does not fit the
+    /// Creates a policy for an empty pool. The parameters are valid; a value that does not fit the
     /// pool's size (a window larger than the pool) is clamped.
     fn new(config: &Self::Config, shape: &Shape) -> Self;
 
-    /// The hit path's parameters.
+    /// Returns the hit path's parameters.
     fn params(&self) -> <Self::Hook as HitHook>::Params {
         Default::default()
     }
@@ -104,28 +105,29 @@ pub trait PolicySpec: Sized + Send + 'static {
         HitOn::Fix
     }
 
-    /// Evictions per tick of [`TickSource::PerEviction`], at least 1; called once.
+    /// Returns the evictions per tick of [`TickSource::PerEviction`], at least 1; called once.
     fn evictions_per_tick(&self) -> u32 {
         u32::MAX
     }
 
-    /// The most ghosts that a pool of `frames` frames will keep, for hosts that charge for them.
+    /// Returns the maximum number of ghosts of a pool of `frames` frames, for hosts that charge for
+    /// them.
     fn ghosts_max(_config: &Self::Config, _frames: u32) -> u64 {
         0
     }
 
-    /// `page` will be referenced soon, as a host knows that reads a trace: what a miss of it would
-    /// look up may be loaded meanwhile. A hint that changes nothing.
+    /// Announces that `page` will be referenced soon, as a host that reads a trace knows. The
+    /// policy may prefetch the entry that a miss would look up. This hint changes no result.
     #[inline(always)]
     fn will_reference(&self, _page: PageId) {}
 
-    /// Bytes of state held outside the frames' `Meta`: lists, heaps, ghosts, hands.
+    /// Returns the bytes of state outside the frames' `Meta`: lists, heaps, ghosts, hands.
     fn state_bytes(&self) -> usize;
 
-    /// Verifies the policy's numbered invariants against the frames that are resident.
+    /// Verifies the policy's numbered invariants against the resident frames.
     ///
     /// # Errors
-    /// A description of the invariant that is broken. Tests call it after each step.
+    /// A description of the broken invariant. Tests call it after each step.
     fn check(&self, _frames: Frames<'_, Self::Hook>, _resident: &[FrameId]) -> Result<(), String> {
         Ok(())
     }
@@ -138,25 +140,25 @@ pub trait Policy: PolicySpec {
     #[inline(always)]
     fn hit(&mut self, _frames: Frames<'_, Self::Hook>, _frame: FrameId, _access: &Access) {}
 
-    /// A cooling frame was hit and is hot again; called only with [`HitHook::COOLS`].
+    /// Revives a cooling frame that was hit and is hot again; called only with [`HitHook::COOLS`].
     #[inline(always)]
     fn revive(&mut self, _frames: Frames<'_, Self::Hook>, _frame: FrameId) {}
 
-    /// Returns `true` if the page that missed should be cached at all. Called before `miss`, and
-    /// only by hosts that can bypass the cache; the others admit every page, and a policy to which
-    /// an unwanted page is admitted places it where its next victim is.
+    /// Returns `true` if the missed page should be cached at all. Only hosts that can bypass the
+    /// cache call it, before `miss`. Other hosts admit every page, and the policy then places an
+    /// unwanted page where its next victim is.
     #[inline(always)]
     fn wants(&mut self, _access: &Access) -> bool {
         true
     }
 
-    /// A page missed and will be loaded: looks up its ghost.
+    /// Looks up the ghost of a page that missed and will be loaded.
     #[inline(always)]
     fn miss(&mut self, _access: &Access) -> GhostHit {
         GhostHit::NONE
     }
 
-    /// The page was loaded into `frame`.
+    /// Admits the page that was loaded into `frame`.
     fn admit(
         &mut self,
         frames: Frames<'_, Self::Hook>,
@@ -165,7 +167,7 @@ pub trait Policy: PolicySpec {
         ghost_hit: GhostHit,
     );
 
-    /// Finds victims; returns how many frames were taken.
+    /// Finds victims; returns the number of taken frames.
     fn evict<H: Host + ?Sized>(
         &mut self,
         frames: Frames<'_, Self::Hook>,
@@ -173,16 +175,17 @@ pub trait Policy: PolicySpec {
         host: &mut H,
     ) -> u32;
 
-    /// The page in `frame` was dropped without the policy's decision; no ghost remains.
+    /// Forgets the page in `frame`, which was dropped without the policy's decision; no ghost
+    /// remains.
     fn forget(&mut self, frames: Frames<'_, Self::Hook>, frame: FrameId);
 
-    /// The dirty page in `frame` was written back and stays resident, now clean.
+    /// Notes that the dirty page in `frame` was written back and stays resident, now clean.
     #[inline(always)]
     fn cleaned(&mut self, _frames: Frames<'_, Self::Hook>, _frame: FrameId) {}
 }
 
-/// The cold half of a policy that any number of threads use at once. Every one is a [`Policy`],
-/// too.
+/// The cold half of a policy that any number of threads use at once. Every `OpenPolicy` is also a
+/// [`Policy`].
 pub trait OpenPolicy: PolicySpec + Sync {
     /// See [`Policy::miss`].
     #[inline(always)]
@@ -211,8 +214,8 @@ pub trait OpenPolicy: PolicySpec + Sync {
         host: &mut H,
     ) -> u32;
 
-    /// Like `evict`, for a host that has the policy to itself, such as a simulator: plain
-    /// instructions may replace the locked ones of `evict`. The victims must be the same.
+    /// Evicts like `evict`, for a host that has the policy to itself, such as a simulator. Plain
+    /// instructions may replace the locked ones of `evict`, but the victims must be the same.
     #[inline(always)]
     fn evict_alone<H: Host + ?Sized>(
         &mut self,
@@ -220,7 +223,8 @@ pub trait OpenPolicy: PolicySpec + Sync {
         request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        // By its full name: on `&mut self`, a plain call is `Policy::evict`, which calls this.
+        // The full name is needed: on `&mut self`, a plain call is `Policy::evict`, which calls
+        // this method.
         OpenPolicy::evict(self, frames, request, host)
     }
 

@@ -1,9 +1,9 @@
-//! The cold half with its type forgotten: what a live pool keeps behind a latch.
+//! The cold half with its type erased, which a live pool keeps behind a latch.
 //!
 //! A pool's hit path must be compiled for its hot half, of which there are few. The cold half is
-//! called only when pages are admitted and evicted, where a virtual call costs nothing that can be
-//! measured. So a pool is generic over [`HitHook`] and holds a `Box<dyn Cold<T>>` or, if any number
-//! of threads may use the policy at once, a `Box<dyn OpenCold<T>>`.
+//! called only when pages are admitted and evicted, where a virtual call has no measurable cost. So
+//! a pool is generic over [`HitHook`] and holds a `Box<dyn Cold<T>>` or, if any number of threads
+//! may use the policy at once, a `Box<dyn OpenCold<T>>`.
 //!
 //! **Never import this module's traits beside [`Policy`] or [`OpenPolicy`] with a `*`**: they have
 //! the same method names, and every `self.hit(…)` in a policy would become ambiguous.
@@ -14,7 +14,7 @@ use crate::contract::{
     Access, EvictRequest, Frames, GhostHit, HitHook, HitOn, Host, OpenPolicy, Policy,
 };
 
-/// A [`Policy`] with hot half `T`, its own type forgotten.
+/// A [`Policy`] with hot half `T` and an erased type.
 pub trait Cold<T: HitHook>: Send {
     /// See [`Policy::hit`].
     fn hit(&mut self, frames: Frames<'_, T>, frame: FrameId, access: &Access);
@@ -103,7 +103,7 @@ impl<P: Policy> Cold<P::Hook> for P {
     }
 }
 
-/// An [`OpenPolicy`] with hot half `T`, its own type forgotten.
+/// An [`OpenPolicy`] with hot half `T` and an erased type.
 pub trait OpenCold<T: HitHook>: Send + Sync {
     /// See [`OpenPolicy::revive`].
     fn revive(&self, frames: Frames<'_, T>, frame: FrameId);

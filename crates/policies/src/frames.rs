@@ -1,7 +1,7 @@
-//! The frames' policy metadata, wherever the host keeps it.
+//! View of the frames' policy metadata, independent of the host's layout.
 //!
-//! A simulator keeps a dense vector; a live pool keeps each frame's line in a header array with a
-//! stride of its own. [`Frames`] is the view that both hand to a policy. This file needs `unsafe`.
+//! A simulator keeps a dense vector; a live pool keeps each frame's line in a header array with
+//! its own stride. Both pass a [`Frames`] view to the policy. This file needs `unsafe`.
 
 use std::marker::PhantomData;
 
@@ -17,7 +17,7 @@ pub struct Frames<'a, T: HitHook> {
     _metas: PhantomData<&'a T::Meta>,
 }
 
-// By hand: a derive would ask that T itself be Clone.
+// Written by hand, since a derive would require that T itself is Clone.
 impl<T: HitHook> Clone for Frames<'_, T> {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -27,13 +27,13 @@ impl<T: HitHook> Clone for Frames<'_, T> {
 
 impl<T: HitHook> Copy for Frames<'_, T> {}
 
-// SAFETY: a `Frames` gives out nothing but `&T::Meta`, and `T::Meta: Send + Sync`.
+// SAFETY: a `Frames` only gives out `&T::Meta`, and `T::Meta: Send + Sync`.
 unsafe impl<T: HitHook> Send for Frames<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: HitHook> Sync for Frames<'_, T> {}
 
 impl<'a, T: HitHook> Frames<'a, T> {
-    /// The view of a dense slice; frames beyond `u32::MAX` are left out.
+    /// Creates the view of a dense slice; frames beyond `u32::MAX` are left out.
     #[inline(always)]
     pub fn of(metas: &'a [T::Meta]) -> Frames<'a, T> {
         Frames {
@@ -44,11 +44,11 @@ impl<'a, T: HitHook> Frames<'a, T> {
         }
     }
 
-    /// The view of `len` metas that lie `stride` bytes apart, the first one at `base`.
+    /// Creates the view of `len` metas that are `stride` bytes apart, the first one at `base`.
     ///
     /// # Safety
     /// For each `i < len`, `base + i * stride` must be aligned for `T::Meta`, point to a valid one
-    /// inside one allocation, and stay valid and not be borrowed mutably for `'a`.
+    /// inside one allocation, and stay valid and not mutably borrowed for `'a`.
     pub unsafe fn strided(base: *const u8, stride: usize, len: u32) -> Frames<'a, T> {
         Frames { base, stride, len, _metas: PhantomData }
     }
@@ -62,13 +62,14 @@ impl<'a, T: HitHook> Frames<'a, T> {
         Frames { base: self.base, stride: self.stride, len: self.len, _metas: PhantomData }
     }
 
-    /// Views the frames for another hot half with the same `Meta`: for policies that wrap one.
+    /// Views the frames for another hot half with the same `Meta`, for policies that wrap another
+    /// policy.
     #[inline(always)]
     pub fn alike<U: HitHook<Meta = T::Meta>>(self) -> Frames<'a, U> {
         Frames { base: self.base, stride: self.stride, len: self.len, _metas: PhantomData }
     }
 
-    /// Number of frames.
+    /// Returns the number of frames.
     #[inline(always)]
     pub fn len(self) -> u32 {
         self.len
@@ -80,7 +81,7 @@ impl<'a, T: HitHook> Frames<'a, T> {
         self.len == 0
     }
 
-    /// The metadata of `frame`.
+    /// Returns the metadata of `frame`.
     ///
     /// # Panics
     /// If `frame` is not below [`Frames::len`]: a policy that invents frames is broken, and
@@ -96,8 +97,8 @@ impl<'a, T: HitHook> Frames<'a, T> {
     }
 }
 
-/// Apart from its callers, and with numbers: arguments of a message would be stored to memory by
-/// each call that needs none.
+/// Panics for a missing frame. The function is separate and takes numbers, since callers that do
+/// not panic would otherwise store a message's arguments to memory.
 #[cold]
 #[inline(never)]
 fn no_frame(frame: u32, len: u32) -> ! {
@@ -105,8 +106,8 @@ fn no_frame(frame: u32, len: u32) -> ! {
 }
 
 impl<T: HitHook> Frames<'_, T> {
-    /// Begins to load the metadata of `frame` into the cache, where the machine can; a policy that
-    /// will look at many frames asks for all of them first.
+    /// Prefetches the metadata of `frame` into the cache, if the machine can. A policy that will
+    /// examine many frames prefetches all of them first.
     #[inline(always)]
     pub fn prefetch(self, frame: FrameId) {
         #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,5 @@
-//! The hot half of a policy: what a hit does to a frame's own metadata, and what a reference is.
+//! The hot half of a policy: the effect of a hit on a frame's own metadata, and the type of a
+//! reference.
 
 use millpond_base::{Mark, PageId, Tick};
 
@@ -14,7 +15,7 @@ pub struct Access {
     pub page: PageId,
     /// Operation, write reason, page kind, depth, scan.
     pub mark: Mark,
-    /// The host's clock, as [`HitHook::TICK`] asks.
+    /// The host's clock, selected by [`HitHook::TICK`].
     pub now: Tick,
     /// Position in the trace of the page's next reference, or [`NEVER`]. Known only to policies
     /// with [`PolicySpec::NEEDS_FUTURE`](crate::contract::PolicySpec::NEEDS_FUTURE); 0 otherwise.
@@ -23,7 +24,7 @@ pub struct Access {
     pub next_read: u64,
 }
 
-/// The cost of a hit, which decides how a live pool must deliver hits to the policy.
+/// Cost of a hit, which decides the way in which a live pool delivers hits to the policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hit {
     /// A hit changes nothing.
@@ -34,7 +35,7 @@ pub enum Hit {
     Central,
 }
 
-/// The clock that a policy wants in [`Access::now`].
+/// Clock that a policy needs in [`Access::now`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TickSource {
     /// None: `now` is 0.
@@ -50,9 +51,9 @@ pub enum TickSource {
 /// The end of an access that counts as the reference (gilbert 1.2.8).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HitOn {
-    /// The fix, that is, the beginning. Loading a page is not a hit.
+    /// The fix, which is the start of an access. Loading a page is not a hit.
     Fix,
-    /// The unfix, that is, the end. The loading access has one, too.
+    /// The unfix, which is the end of an access. The loading access has one too.
     Unfix,
     /// Both.
     Both,
@@ -67,15 +68,15 @@ impl GhostHit {
     pub const NONE: GhostHit = GhostHit(0);
 }
 
-/// The hot half: what a hit does to its frame.
+/// The hot half: the effect of a hit on its frame.
 pub trait HitHook: Send + Sync + 'static {
     /// The metadata kept beside each frame; concurrent hits share it, hence atomics inside.
     type Meta: Default + Send + Sync;
     /// Run-time parameters of the hit path, read once when a store or a simulation opens.
     type Params: Copy + Default + Send + Sync;
-    /// The most that a hit costs.
+    /// Maximum cost of a hit.
     const HIT: Hit;
-    /// The clock that the policy wants.
+    /// Clock that the policy needs.
     const TICK: TickSource = TickSource::None;
     /// `true` if the policy cools frames ([`Host::cool`](crate::host::Host::cool)), so that a hit
     /// may have to revive one.
@@ -87,24 +88,23 @@ pub trait HitHook: Send + Sync + 'static {
     /// up.
     const READS_PAGE: bool = true;
 
-    /// `true` if there is metadata beside a frame that a hit or a load might change. If not, a host
-    /// need not look for it.
+    /// `true` if a frame has metadata that a hit or a load might change. If not, a host need not
+    /// look for it.
     const KEEPS_META: bool = size_of::<Self::Meta>() > 0;
 
-    /// Returns `true` if [`HitHook::on_hit`] would change nothing. Where [`HitHook::screen`]
-    /// returns [`Screen::AskFirst`], a live pool calls this first, without [`Access::page`], and
-    /// does nothing more if it is true: the case of nearly every hit should be recognised here, in
-    /// few instructions.
+    /// Returns `true` if [`HitHook::on_hit`] would change nothing. If [`HitHook::screen`] returns
+    /// [`Screen::AskFirst`], a live pool calls this first, without [`Access::page`], and does
+    /// nothing more if it is true. So it should recognise nearly every hit, in few instructions.
     #[inline(always)]
     fn is_noop(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) -> bool {
         false
     }
 
-    /// The frame was hit.
+    /// Records a hit of the frame.
     #[inline(always)]
     fn on_hit(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) {}
 
-    /// A page was just loaded into the frame by this access; earlier metadata is discarded.
+    /// Discards earlier metadata after this access loaded a page into the frame.
     #[inline(always)]
     fn reset(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) {}
 
@@ -119,15 +119,15 @@ pub trait HitHook: Send + Sync + 'static {
         }
     }
 
-    /// Returns the cost of a hit under these parameters; never more than [`HitHook::HIT`]. This and
-    /// the next three differ from the constants only where the hot half is chosen at run time
-    /// ([`AnyHook`](crate::any_hook::AnyHook)); elsewhere they are compiled away.
+    /// Returns the cost of a hit under these parameters; never more than [`HitHook::HIT`]. This
+    /// function and the next three differ from the constants only if the hot half is chosen at run
+    /// time ([`AnyHook`](crate::any_hook::AnyHook)); otherwise they are compiled away.
     #[inline(always)]
     fn hit_cost(_params: &Self::Params) -> Hit {
         Self::HIT
     }
 
-    /// Returns the clock that is wanted under these parameters.
+    /// Returns the clock that the policy needs under these parameters.
     #[inline(always)]
     fn tick_source(_params: &Self::Params) -> TickSource {
         Self::TICK
@@ -139,16 +139,16 @@ pub trait HitHook: Send + Sync + 'static {
         Self::COOLS
     }
 
-    /// A frame's `Meta` before its first page is loaded.
+    /// Returns a frame's `Meta` before its first page is loaded.
     #[inline(always)]
     fn fresh(_params: &Self::Params) -> Self::Meta {
         Self::Meta::default()
     }
 
     /// Returns `Some` if zeroed memory equals the result of [`HitHook::fresh`] under these
-    /// parameters. A live pool then writes no frame's `Meta` when it opens; else it writes all of
-    /// them, which touches its whole memory. `Zeroed::fresh()` is that statement for types with
-    /// [`zeros!`](crate::zeros).
+    /// parameters. A live pool then writes no frame's `Meta` when it opens. Otherwise it writes
+    /// all of them, which touches its whole memory. Types with [`zeros!`](crate::zeros) return
+    /// `Zeroed::fresh()`.
     fn zeroed(_params: &Self::Params) -> Option<Zeroed<Self::Meta>> {
         None
     }
@@ -158,7 +158,7 @@ pub trait HitHook: Send + Sync + 'static {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Screen {
-    /// Nothing: no hit reaches the policy.
+    /// The pool does nothing, since no hit reaches the policy.
     Ignore,
     /// The pool asks [`HitHook::is_noop`], and delivers the hit if that is false.
     AskFirst,

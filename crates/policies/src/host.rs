@@ -1,15 +1,15 @@
-//! The host's side of an eviction: what a policy may ask of it, and what it returns.
+//! The host's side of an eviction: the calls that a policy may make, and their results.
 
 use millpond_base::{FrameId, PageId};
 
-/// Why a host refused a frame (gilbert 1.1).
+/// Reason that a host refused a frame (gilbert 1.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RefusalReason {
-    /// The frame holds no page now: it is free, or loading. Samplers offer such frames; lists do so
+    /// The frame holds no page now: it is free, or loading. Samplers offer such frames. Lists do so
     /// only for a page that was dropped a moment ago, before
     /// [`Policy::forget`](crate::contract::Policy::forget) is called for it (rule 2).
     Absent,
-    /// The frame's latch is held, or could not be acquired at once. Temporary.
+    /// The frame's latch is held, or could not be acquired immediately. Temporary.
     Latched,
     /// Another thread has it pinned. Temporary.
     Pinned,
@@ -39,7 +39,7 @@ pub enum OfferOutcome {
     EvictChildFirst(FrameId),
 }
 
-/// The outcome of asking to let a frame cool.
+/// Outcome of asking to let a frame cool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cooled {
     /// The frame cools from now on; a hit revives it
@@ -56,10 +56,11 @@ pub enum Cooled {
 pub enum PageState {
     /// Evicting it costs no write.
     Clean,
-    /// Changed since it was last written.
+    /// The page has changed since it was last written.
     Dirty,
-    /// Dirty, but a request to make it durable comes before its next change, so that writing it now
-    /// costs nothing extra (li 5.2.2). Only a simulator that knows the future returns it.
+    /// The page is dirty, but a request to make it durable comes before its next change, so writing
+    /// it now costs nothing extra (li 5.2.2). Only a simulator that knows the future returns this
+    /// state.
     PreClean,
 }
 
@@ -87,8 +88,7 @@ pub trait Host {
         false
     }
 
-    /// Announces that `frame` will be offered soon, so that the host may prefetch what it will
-    /// read.
+    /// Announces that `frame` will be offered soon, so that the host may prefetch its data.
     #[inline(always)]
     fn will_offer(&self, _frame: FrameId) {}
 
@@ -98,14 +98,14 @@ pub trait Host {
     fn count_examined(&mut self, _frames: u32) {}
 
     /// Offers `frame` and follows [`OfferOutcome::EvictChildFirst`] down to a child that can be
-    /// evicted. Returns the frame that was taken and the page that was in it. If that is another
-    /// frame, `frame` stays resident, and a policy whose order hits do not change must not keep
-    /// offering it: a root always has children.
+    /// evicted. Returns the taken frame and its page. If that is another frame, `frame` stays
+    /// resident. A policy whose order hits do not change must then not keep offering it, since a
+    /// root always has children.
     ///
     /// # Errors
-    /// The refusal, or [`RefusalReason::Latched`] where children are nested deeper than 8 levels. A
-    /// child that can never be evicted is reported as [`RefusalReason::Pinned`]: its parent can be
-    /// evicted once the child is elsewhere, so the policy must not exclude the parent for good.
+    /// The refusal, or [`RefusalReason::Latched`] if children are nested deeper than 8 levels. A
+    /// child that can never be evicted is reported as [`RefusalReason::Pinned`]. Its parent can be
+    /// evicted once the child is elsewhere, so the policy must not exclude the parent permanently.
     #[inline(always)]
     fn take(&mut self, frame: FrameId) -> Result<(FrameId, PageId), RefusalReason> {
         const DEPTH_MAX: usize = 8;

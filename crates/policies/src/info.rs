@@ -1,19 +1,19 @@
 //! A policy's row in the catalog, as `millpond policies` prints it.
 
-/// Bélády's classes (gilbert table 1.1), and the ones he had no need of.
+/// Bélády's classes (gilbert table 1.1), and one for offline policies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// No statistics.
     One,
     /// Statistics of resident pages.
     Two,
-    /// Statistics of pages that left, too.
+    /// Statistics of evicted pages too.
     Three,
     /// Knows the future: a bound, not a policy.
     Offline,
 }
 
-/// Effelsberg and Härder's first axis: since when is a page's age counted (gilbert table 1.2)?
+/// Effelsberg and Härder's first axis: the start of a page's age (gilbert table 1.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Age {
     /// Age plays no role.
@@ -26,7 +26,7 @@ pub enum Age {
     First,
 }
 
-/// Effelsberg and Härder's second axis: which references count (gilbert table 1.2)?
+/// Effelsberg and Härder's second axis: the references that count (gilbert table 1.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum References {
     /// None.
@@ -80,7 +80,7 @@ pub enum Tier {
 pub struct Info {
     /// The name on the command line.
     pub id: &'static str,
-    /// One line: what it does.
+    /// Summary in one line.
     pub summary: &'static str,
     /// The idea that the policy is built on.
     pub family: Family,

@@ -1,6 +1,6 @@
-//! A policy with its frames' metadata and its clock: what every host needs that calls it from one
-//! thread at a time, the simulator first. Generic in the policy and inlined, so that a hit costs no
-//! call; behind a pointer for a second tier, whose requests are I/O.
+//! A policy with its frames' metadata and its clock, for hosts that call it from one thread at a
+//! time, such as the simulator. It is generic in the policy and inlined, so that a hit costs no
+//! call. A second tier, whose requests are I/O, uses it behind a pointer.
 
 use crate::contract::{
     Access, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, Policy, Shape, TickSource,
@@ -20,7 +20,7 @@ pub struct PolicyHost<P: Policy> {
 }
 
 impl<P: Policy> PolicyHost<P> {
-    /// A new policy for an empty pool.
+    /// Creates a policy for an empty pool.
     pub fn new(config: &P::Config, shape: &Shape) -> PolicyHost<P> {
         let policy = P::new(config, shape);
         let mut metas = Vec::new();
@@ -38,12 +38,12 @@ impl<P: Policy> PolicyHost<P> {
         }
     }
 
-    /// The policy, to look at.
+    /// Returns the policy, for inspection.
     pub fn policy(&self) -> &P {
         &self.policy
     }
 
-    /// Has the policy verify its invariants.
+    /// Lets the policy verify its invariants.
     ///
     /// # Errors
     /// The invariant that is broken.
@@ -51,7 +51,7 @@ impl<P: Policy> PolicyHost<P> {
         self.policy.check(Frames::of(&self.metas), resident)
     }
 
-    /// Bytes of policy state.
+    /// Returns the bytes of policy state.
     pub fn bytes(&self) -> usize {
         self.metas.len() * size_of::<<P::Hook as HitHook>::Meta>() + self.policy.state_bytes()
     }
@@ -90,7 +90,7 @@ impl<P: Policy> PolicyHost<P> {
         }
     }
 
-    /// `page` will be referenced soon.
+    /// Announces that `page` will be referenced soon.
     #[inline(always)]
     pub fn will_reference(&self, page: PageId) {
         self.policy.will_reference(page);
@@ -102,16 +102,16 @@ impl<P: Policy> PolicyHost<P> {
         self.policy.wants(access)
     }
 
-    /// The page will be loaded.
+    /// Records a miss of a page that will be loaded.
     #[inline(always)]
     pub fn miss(&mut self, access: &Access) -> GhostHit {
         self.policy.miss(access)
     }
 
-    /// The page was loaded into `frame`.
+    /// Admits the page that was loaded into `frame`.
     #[inline(always)]
     pub fn admit(&mut self, frame: FrameId, access: &Access, ghost_hit: GhostHit) {
-        // The clock may have moved since, by evictions.
+        // Evictions may have moved the clock since.
         let access = &Access { now: self.now, ..*access };
         let frames = Frames::<P::Hook>::of(&self.metas);
         if P::Hook::KEEPS_META {
@@ -123,7 +123,7 @@ impl<P: Policy> PolicyHost<P> {
         }
     }
 
-    /// Has the policy find `wanted` victims for `host`; returns how many it took.
+    /// Lets the policy find `wanted` victims for `host`; returns the number taken.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(
         &mut self,
@@ -150,26 +150,25 @@ impl<P: Policy> PolicyHost<P> {
         self.until_tick -= evictions;
     }
 
-    /// A cooling page was referenced, of which [`PolicyHost::hit`] tells next.
+    /// Revives a referenced cooling page; [`PolicyHost::hit`] follows.
     pub fn revive(&mut self, frame: FrameId) {
         self.policy.revive(Frames::of(&self.metas), frame);
     }
 
-    /// The page in `frame` was dropped.
+    /// Forgets the dropped page in `frame`.
     #[inline(always)]
     pub fn forget(&mut self, frame: FrameId) {
         self.policy.forget(Frames::of(&self.metas), frame);
     }
 
-    /// The page in `frame` was written and stays.
+    /// Records that the page in `frame` was written and stays.
     #[inline(always)]
     pub fn cleaned(&mut self, frame: FrameId) {
         self.policy.cleaned(Frames::of(&self.metas), frame);
     }
 }
 
-/// A [`PolicyHost`] whose policy's type is forgotten; each method does what that of the same name
-/// there does.
+/// A [`PolicyHost`] whose policy's type is erased; each method calls the method of the same name.
 pub trait ErasedPolicyHost: Send {
     /// See [`PolicyHost::tick`].
     fn tick(&mut self) -> Tick;

@@ -4,19 +4,19 @@ use crate::contract::{OpenPolicy, Policy};
 use crate::policy as p;
 use crate::tier2 as t;
 
-/// Something to do with every policy's type: make a simulator of it, test it, list it.
+/// Work for every policy's type: building a simulator, testing, listing.
 pub trait Visitor {
     /// Visits one policy.
     fn visit<P: Policy>(&mut self);
 
-    /// Visits one that any number of threads may use at once.
+    /// Visits a policy that any number of threads may use at once.
     fn visit_open<P: OpenPolicy>(&mut self) {
         self.visit::<P>();
     }
 }
 
-/// Visits every policy that is compiled, in the order of the catalog: all that ship with Millpond
-/// with the feature `all`, and those of every store without it.
+/// Visits every compiled policy in the order of the catalog. With the feature `all` these are all
+/// that ship with Millpond, without it those of every store.
 pub fn visit_all(visitor: &mut impl Visitor) {
     #[cfg(feature = "all")]
     visit_catalog(visitor);
@@ -24,8 +24,8 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visit_usual(visitor);
 }
 
-/// Policies of every store: the default, those that the guides name, and for a second tier the
-/// defaults there.
+/// Visits the policies of every store: the default, those in the guides, and the defaults of a
+/// second tier.
 #[cfg(not(feature = "all"))]
 fn visit_usual(visitor: &mut impl Visitor) {
     visitor.visit_open::<p::Random>();

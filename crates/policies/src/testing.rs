@@ -15,13 +15,13 @@ pub(crate) struct TestFrame {
     pub page: Option<u64>,
     pub dirty: bool,
     pub cooling: bool,
-    /// Why its page stays where it is.
+    /// Reason that the page is refused.
     pub refuse: Option<RefusalReason>,
-    /// The page stays while there is another one: the page in the last frame is evicted first.
+    /// Set if the page in the last frame must be evicted first.
     pub has_others_below: bool,
 }
 
-/// The pool's side: which page is where, what it owes to storage, and who is refused why.
+/// The pool's side: pages, dirty state and refusals.
 pub(crate) struct TestHost {
     pub frames: Vec<TestFrame>,
     /// Pages in the order of their eviction.
@@ -31,7 +31,7 @@ pub(crate) struct TestHost {
 }
 
 impl TestHost {
-    /// `frames` empty frames.
+    /// Creates `frames` empty frames.
     pub fn new(frames: u32) -> TestHost {
         let frames = vec![TestFrame::default(); frames as usize];
         TestHost { frames, gone: Vec::new(), offered: Vec::new() }
@@ -87,7 +87,7 @@ pub(crate) struct TestPool<P: Policy> {
 }
 
 impl<P: Policy> TestPool<P> {
-    /// An empty pool of `frames` frames.
+    /// Creates an empty pool of `frames` frames.
     pub fn new(config: &P::Config, frames: u32) -> TestPool<P> {
         let policy = P::new(config, &Shape { frames, pages_dense: None, seed: 1 });
         let mut metas = Vec::new();
@@ -95,17 +95,17 @@ impl<P: Policy> TestPool<P> {
         TestPool { policy, metas, host: TestHost::new(frames), now: 0 }
     }
 
-    /// Creates a pool with parameters as on the command line; the id is not looked at.
+    /// Creates a pool with parameters as on the command line; the id is ignored.
     pub fn of(spec: &str, frames: u32) -> TestPool<P> {
         TestPool::new(&Spec::parse(spec).unwrap().config().unwrap(), frames)
     }
 
-    /// One read of a page whose next use is unknown; whether it hit.
+    /// Reads a page whose next use is unknown; returns `true` on a hit.
     pub fn reference(&mut self, page: u64) -> bool {
         self.access(page, Mark::READ, 0)
     }
 
-    /// References `page`, evicting if need be; whether it hit.
+    /// References `page`, evicting if needed; returns `true` on a hit.
     pub fn access(&mut self, page: u64, mark: Mark, next: u64) -> bool {
         if P::Hook::TICK == TickSource::PerAccess {
             self.now += 1;
@@ -153,7 +153,7 @@ impl<P: Policy> TestPool<P> {
         }
     }
 
-    /// Has `frames` frames evicted ahead; returns how many were taken.
+    /// Evicts `count` frames ahead; returns the number taken.
     pub fn evict(&mut self, count: u32) -> u32 {
         self.evict_for(count, None)
     }
@@ -166,12 +166,12 @@ impl<P: Policy> TestPool<P> {
         taken
     }
 
-    /// References in order; how many hit.
+    /// References pages in order; returns the number of hits.
     pub fn run(&mut self, pages: impl IntoIterator<Item = u64>) -> usize {
         pages.into_iter().filter(|&page| self.reference(page)).count()
     }
 
-    /// Drops `page` without the policy's doing.
+    /// Drops `page` without the policy's decision.
     pub fn drop_page(&mut self, page: u64) {
         let frame = self.frame_of(page).unwrap();
         self.host.frames[frame.index()] = TestFrame::default();
@@ -187,19 +187,19 @@ impl<P: Policy> TestPool<P> {
         self.check();
     }
 
-    /// From now on `page`, which is resident, is refused for this reason, or no more.
+    /// Refuses the resident `page` for this reason from now on, or no longer with `None`.
     pub fn refuse(&mut self, page: u64, why: Option<RefusalReason>) {
         let frame = self.frame_of(page).unwrap();
         self.host.frames[frame.index()].refuse = why;
     }
 
-    /// The frame of `page`.
+    /// Returns the frame of `page`.
     pub fn frame_of(&self, page: u64) -> Option<FrameId> {
         let at = self.host.frames.iter().position(|f| f.page == Some(page))?;
         Some(FrameId(at as u32))
     }
 
-    /// The resident pages, in order of their numbers.
+    /// Returns the resident pages, in order of their numbers.
     pub fn pages(&self) -> Vec<u64> {
         let mut pages: Vec<u64> = self.host.frames.iter().filter_map(|f| f.page).collect();
         pages.sort_unstable();
@@ -214,15 +214,15 @@ impl<P: Policy> TestPool<P> {
     }
 }
 
-/// A skewed reference string: page numbers below `pages`, small ones more often.
+/// Returns a skewed reference string: page numbers below `pages`, small ones more often.
 pub(crate) fn skewed(pages: u64, references: usize, seed: u64) -> Vec<u64> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let draw = |rng: &mut fastrand::Rng| rng.u64(0..pages);
     (0..references).map(|_| draw(&mut rng).min(draw(&mut rng)).min(draw(&mut rng))).collect()
 }
 
-/// Drives a policy through references, refusals, drops and evictions ahead in pools of 1, 2, 3
-/// and 17 frames; its invariants are checked at each step, and a takeable frame must be found.
+/// Drives a policy through references, refusals, drops and evictions ahead in pools of 1, 2, 3 and
+/// 17 frames. Its invariants are checked at each step, and it must find a takeable frame.
 pub(crate) fn survives_everything<P: Policy>(spec: &str) {
     for frames in [1, 2, 3, 17] {
         let mut rng = fastrand::Rng::with_seed(u64::from(frames));
@@ -253,7 +253,8 @@ fn is_free<P: Policy>(pool: &TestPool<P>, page: u64) -> bool {
     pool.frame_of(page).is_some_and(|f| pool.host.frames[f.index()].refuse.is_none())
 }
 
-/// Refuses all resident pages but the first `but` ones, for this reason, or none of them any more.
+/// Refuses all resident pages except the first `but` ones, for this reason, or no longer with
+/// `None`.
 fn refuse_all<P: Policy>(pool: &mut TestPool<P>, why: Option<RefusalReason>, but: usize) {
     for (at, page) in pool.pages().into_iter().enumerate() {
         pool.refuse(page, if at < but { None } else { why });

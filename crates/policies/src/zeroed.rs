@@ -1,10 +1,10 @@
 //! Types whose fresh value is memory full of zeros, and arrays of them. This file needs `unsafe`.
 //!
-//! A live pool has millions of frames, most of which hold no page for a long time: to write each
+//! A live pool has millions of frames, most of which hold no page for a long time. Writing each
 //! one's metadata when a store opens would touch all its memory. Memory that was never written is
 //! zeros. So a hot half whose fresh `Meta` is zeros returns a [`Zeroed`], and a pool then does not
-//! touch its frames until they are handed out. A policy's arrays have an entry for each frame, too:
-//! [`zeroed`] makes one that takes neither time nor memory until it is used.
+//! touch its frames until they are handed out. A policy's arrays also have an entry for each frame:
+//! [`zeroed`] makes an array that takes neither time nor memory until it is used.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::marker::PhantomData;
@@ -12,8 +12,8 @@ use std::ptr::NonNull;
 
 use millpond_base::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
-/// A type of which memory full of zeros is a value. [`zeros!`](crate::zeros) implements it for a
-/// struct.
+/// A type for which memory full of zeros is a valid value. [`zeros!`](crate::zeros) implements it
+/// for a struct.
 ///
 /// # Safety
 /// Zeros in all its bytes are a valid value, unless a model checker runs.
@@ -23,7 +23,7 @@ pub unsafe trait Zeros: Sized {}
 unsafe impl Zeros for () {}
 // SAFETY: it has the representation of a bool, and 0 is false.
 unsafe impl Zeros for AtomicBool {}
-// SAFETY: it has the representation of an integer; so for those that follow.
+// SAFETY: it has the representation of an integer, like the following types.
 unsafe impl Zeros for AtomicU8 {}
 // SAFETY: as above.
 unsafe impl Zeros for AtomicU32 {}
@@ -38,9 +38,9 @@ unsafe impl Zeros for u64 {}
 // SAFETY: each element is a value, and there is nothing between them.
 unsafe impl<T: Zeros, const N: usize> Zeros for [T; N] {}
 
-/// Implements [`Zeros`] for a struct, all of whose fields implement it,
-/// `zeros!(Meta { count, last })` or `zeros!(Node(u32))`, or for an enum without fields, of which
-/// one is named whose number is 0: `zeros!(enum Place::Out)`.
+/// Implements [`Zeros`] for a struct whose fields all implement it, `zeros!(Meta { count, last })`
+/// or `zeros!(Node(u32))`, or for an enum without fields, given its variant with number 0:
+/// `zeros!(enum Place::Out)`.
 #[macro_export]
 macro_rules! zeros {
     (enum $type:ident :: $zero:ident) => {
@@ -63,7 +63,7 @@ macro_rules! zeros {
     ($type:ident { $($field:ident),+ $(,)? }) => {
         const _: () = {
             fn has_zeros<T: $crate::zeroed::Zeros>(_: &T) {}
-            // A field left out does not compile, nor does one that knows no zeros.
+            // An omitted field does not compile, nor does a field whose type lacks `Zeros`.
             #[allow(dead_code, reason = "to be compiled is its whole use")]
             fn all_fields_have(value: &$type) {
                 let $type { $($field),+ } = value;
@@ -75,19 +75,19 @@ macro_rules! zeros {
     };
 }
 
-/// A statement that zeros are a valid `M`, equal to a fresh one.
+/// Proof that zeros are a valid `M`, equal to a fresh one.
 pub struct Zeroed<M>(PhantomData<fn() -> M>);
 
 impl<M: Zeros> Zeroed<M> {
-    /// The statement for `M`; `None` under a model checker, whose atomics are more than their
+    /// Returns the proof for `M`; `None` under a model checker, whose atomics are more than their
     /// bytes.
     pub const fn fresh() -> Option<Zeroed<M>> {
         if cfg!(feature = "model") { None } else { Some(Zeroed(PhantomData)) }
     }
 }
 
-/// Returns an array of `len` zeroed entries, whose memory the system provides as it is first
-/// touched. Aborts as `vec!` does where memory is refused.
+/// Returns an array of `len` zeroed entries, whose memory the system provides when it is first
+/// touched. Aborts like `vec!` if memory is refused.
 pub fn zeroed<T: Zeros + Copy>(len: usize) -> Vec<T> {
     let Ok(layout) = Layout::array::<T>(len) else {
         panic!("an array of {len} entries is larger than the address space")

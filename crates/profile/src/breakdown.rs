@@ -1,4 +1,5 @@
-//! CPU time by component, with what the number of samples is worth (gilbert 2.1.2, table 2.1).
+//! CPU time by component, with the confidence that the number of samples allows (gilbert
+//! 2.1.2, table 2.1).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,46 +12,46 @@ use crate::profile::Profile;
 /// Samples of one component.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Share {
-    /// The component; its latching is one of its own.
+    /// Name of the component; its latching is a separate component.
     pub component: String,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Of these, in the kernel.
+    /// Number of these samples in the kernel.
     pub kernel_samples: u64,
     /// CPU time in seconds.
     pub cpu_s: f64,
-    /// Its share of all samples, 0 to 1.
+    /// Share of all samples, 0 to 1.
     pub share: f64,
-    /// The lower bound of the share's 95 % confidence interval (Wilson's).
+    /// Lower bound of the share's 95 % confidence interval (Wilson's).
     pub share_low: f64,
-    /// The upper bound.
+    /// Upper bound of the share's 95 % confidence interval.
     pub share_high: f64,
 }
 
 /// CPU time by component.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Breakdown {
-    /// The components that took any, most first.
+    /// Components with samples, largest share first.
     pub shares: Vec<Share>,
-    /// All samples.
+    /// Number of all samples.
     pub samples: u64,
     /// CPU time of all samples in seconds.
     pub cpu_s: f64,
     /// CPU time of the process in seconds by the system's own account, without the profiler's.
     pub cpu_counted_s: f64,
-    /// Of that, in the kernel.
+    /// Part of `cpu_counted_s` spent in the kernel.
     pub kernel_counted_s: f64,
     /// Share of the samples that could not be assigned, 0 to 1.
     pub unassigned: f64,
-    /// Samples that the system could not deliver.
+    /// Number of samples that the system could not deliver.
     pub lost: u64,
     /// CPU time of the profiler's own thread in seconds.
     pub profiler_s: f64,
-    /// Seconds that were sampled.
+    /// Wall-clock seconds of the sampling.
     pub wall_s: f64,
     /// `true` if the samples include time in the kernel.
     pub has_kernel: bool,
-    /// `true` if line tables were found, by which components are determined.
+    /// `true` if line tables were found; they determine the components.
     pub has_lines: bool,
 }
 
@@ -61,7 +62,7 @@ impl Profile {
     }
 }
 
-/// The 95 % confidence interval of a share by Wilson: `hits` of `all`.
+/// Returns Wilson's 95 % confidence interval of the share `hits` of `all`.
 fn interval(hits: u64, all: u64) -> (f64, f64) {
     if all == 0 {
         return (0.0, 1.0);
@@ -121,13 +122,13 @@ impl Breakdown {
         }
     }
 
-    /// Returns the component's share, its latching not included; `None` if it has none.
+    /// Returns the component's share without its latching; `None` if it has none.
     pub fn share(&self, component: &str) -> Option<&Share> {
         self.shares.iter().find(|share| share.component == component)
     }
 
-    /// The share of all samples, 0 to 1, that counts towards a component: its own, that of its
-    /// parts, and their latching.
+    /// Returns the share of all samples, 0 to 1, that counts towards a component: its own
+    /// share, the shares of its parts, and their latching.
     pub fn whole_share(&self, components: &Components, whole: &str) -> f64 {
         let counts = |share: &&Share| components.counts_towards(&share.component, whole);
         self.shares.iter().filter(counts).map(|share| share.share).sum()
@@ -151,10 +152,10 @@ impl Breakdown {
     }
 }
 
-/// Bars for people.
+/// Width of the longest bar in characters.
 const BAR: usize = 40;
 
-/// Table and bars for people.
+/// Formats a table with bars for people.
 impl fmt::Display for Breakdown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.shares.iter().map(|share| share.component.chars().count()).max();

@@ -1,21 +1,21 @@
-//! Which code belongs to which component.
+//! Assignment of code to components.
 
 use serde::Deserialize;
 
 use crate::error::ProfileError;
 use crate::profile::{Frame, Stack};
 
-/// The list that this repository's components are in.
+/// The list of this repository's components.
 const SHIPPED: &str = include_str!("../components.toml");
 
-/// A component: code that costs are charged to.
+/// A component: code to which costs are charged.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 pub struct Component {
-    /// Its name.
+    /// Name of the component.
     pub name: String,
-    /// Folders and files of sources, with `/` between their parts.
+    /// Source folders and files, with `/` between their parts.
     pub paths: Vec<String>,
-    /// The component that it counts towards where both are judged as one.
+    /// Component that this one counts towards, where both are judged as one.
     #[serde(default)]
     pub part_of: Option<String>,
 }
@@ -23,16 +23,16 @@ pub struct Component {
 /// Suffix of a component's name for its latching.
 pub const LATCHING: &str = ", latching";
 
-/// All components, and what is latching wherever it is called from.
+/// All components, and the code that counts as latching of any component that calls it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 pub struct Components {
     /// The components.
     #[serde(rename = "components")]
     pub all: Vec<Component>,
-    /// Folders and files whose code is the latching of the component that calls it.
+    /// Folders and files whose code counts as latching of the component that calls it.
     #[serde(default)]
     pub latches: Vec<String>,
-    /// Folders and files whose code is its caller's.
+    /// Folders and files whose code is charged to its caller.
     #[serde(default)]
     pub transparent: Vec<String>,
 }
@@ -40,16 +40,16 @@ pub struct Components {
 /// Component that a sample is charged to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub(crate) enum Charge {
-    /// A component, by its place in the list; and whether to its latching.
+    /// A component, by its index in the list; `true` for its latching.
     Component(usize, bool),
     /// The program around the engine.
     Program,
-    /// Nothing is known of its frames.
+    /// No frame of the sample is known.
     Unknown,
 }
 
 impl Components {
-    /// Those of the engine, of the workloads and of the tools.
+    /// Returns the components of the engine, the workloads and the tools.
     ///
     /// # Errors
     /// [`ProfileError::Components`].
@@ -57,8 +57,8 @@ impl Components {
         Components::parse(SHIPPED)
     }
 
-    /// The table `[profile]` of a TOML file: `components` with `name` and `paths`, and, if wanted,
-    /// `latches` and `transparent`.
+    /// Parses the table `[profile]` of a TOML file: `components` with `name` and `paths`, and
+    /// optionally `latches` and `transparent`.
     ///
     /// # Errors
     /// [`ProfileError::Components`].
@@ -71,21 +71,22 @@ impl Components {
         file.map(|file| file.profile).map_err(|error| ProfileError::Components(error.to_string()))
     }
 
-    /// The component that a source file belongs to: that with the longest path which the file is
-    /// in. Paths are those of a repository, wherever it is checked out.
+    /// Returns the component of a source file: the one with the longest path that contains the
+    /// file. Paths are relative to a repository, wherever it is checked out.
     pub fn of_file(&self, file: &str) -> Option<&Component> {
         self.find(file).map(|at| &self.all[at])
     }
 
-    /// Whether `component`, named as in a [`Share`](crate::Share), counts towards `whole`: it is
-    /// that, a part of it, or the latching of either.
+    /// Returns `true` if `component`, named as in a [`Share`](crate::Share), counts towards
+    /// `whole`: it is `whole`, a part of it, or the latching of either.
     pub fn counts_towards(&self, component: &str, whole: &str) -> bool {
         let name = component.strip_suffix(LATCHING).unwrap_or(component);
         let is_part = |one: &Component| one.name == name && one.part_of.as_deref() == Some(whole);
         name == whole || self.all.iter().any(is_part)
     }
 
-    /// The components that count towards `whole`, itself among them, in the order of the list.
+    /// Returns the components that count towards `whole`, itself included, in the order of the
+    /// list.
     pub fn parts<'a>(&'a self, whole: &'a str) -> impl Iterator<Item = &'a str> {
         let names = self.all.iter().map(|component| component.name.as_str());
         names.filter(move |name| self.counts_towards(name, whole))
@@ -138,7 +139,7 @@ impl Components {
         }
     }
 
-    /// The name of what samples are charged to.
+    /// Returns the name of the charged component.
     pub(crate) fn name_of(&self, charge: Charge) -> String {
         match charge {
             Charge::Component(at, false) => self.all[at].name.clone(),
@@ -149,7 +150,7 @@ impl Components {
     }
 }
 
-/// Whether `file` is `path`, or in that folder, wherever the repository is.
+/// Returns `true` if `file` is `path`, or in the folder `path`, wherever the repository is.
 fn is_in(file: &str, path: &str) -> bool {
     let ends = |rest: &str| rest.is_empty() || rest.starts_with('/');
     let mut from = 0;
@@ -164,8 +165,8 @@ fn is_in(file: &str, path: &str) -> bool {
     false
 }
 
-/// Whether a frame is code of the program itself: neither the standard library's nor that of a
-/// crate that others wrote, nor without line tables, as the system's libraries are.
+/// Returns `true` if a frame is code of the program itself. Code of the standard library, of
+/// foreign crates, and of system libraries (which have no line tables) is not.
 fn is_program(frame: &Frame) -> bool {
     let file = frame.file.as_str();
     let is_foreign = file.starts_with("/rustc/")
@@ -207,7 +208,7 @@ mod tests {
         let mutex = "/rustc/abc/library/std/src/sys/sync/mutex/futex.rs";
         assert_eq!(charged(&[mutex, "crates/engine/src/lock/table.rs"]), "locking, latching");
         assert_eq!(charged(&[std, "/shop/src/main.rs", tree]), "program");
-        // What the standard library is made of.
+        // A crate inside the standard library.
         assert_eq!(charged(&["/rust/deps/hashbrown-0.16.1/src/map.rs", tree]), "B-tree");
         assert_eq!(charged(&[std]), "program");
         assert_eq!(charged(&["crates/engine/src/page/view.rs", tree]), "B-tree");

@@ -7,7 +7,7 @@ use crate::profile::{Options, Profile};
 pub struct Sampling(());
 
 impl Sampling {
-    /// Begins to sample.
+    /// Starts sampling.
     ///
     /// # Errors
     /// [`ProfileError::Unsupported`].
@@ -15,7 +15,7 @@ impl Sampling {
         Err(ProfileError::Unsupported)
     }
 
-    /// Ends it.
+    /// Ends the sampling.
     ///
     /// # Errors
     /// [`ProfileError::Unsupported`].

@@ -1,12 +1,12 @@
-//! Why there is no profile.
+//! Errors of the profiler.
 
 use std::io;
 
-/// Why there is no profile.
+/// Reason that there is no profile.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProfileError {
-    /// There is no sampling on this system.
+    /// This system has no sampling.
     #[error("call stacks are sampled on Linux with x86-64 only")]
     Unsupported,
     /// The system does not let the process sample itself.
@@ -20,12 +20,12 @@ pub enum ProfileError {
         /// Content of `/proc/sys/kernel/perf_event_paranoid`.
         paranoid: String,
     },
-    /// The process's threads or files could not be looked at, or a ring buffer could not be mapped.
+    /// The process's threads or files could not be read, or a ring buffer could not be mapped.
     #[error("{what}: {error}")]
     Io {
         /// The operation that failed.
         what: String,
-        /// Why not.
+        /// The system's error.
         error: io::Error,
     },
     /// The profiler's own thread ended early.

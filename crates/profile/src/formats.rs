@@ -10,25 +10,25 @@ use crate::profile::{Frame, Profile, Stack};
 const KERNEL: &str = "[kernel]";
 
 impl Profile {
-    /// The stacks as flame-graph programs read them: frames from the outside in, separated by
+    /// Returns the stacks for flame-graph programs: frames from the outside in, separated by
     /// semicolons, and a count.
     pub fn folded(&self) -> String {
         folded(self)
     }
 
-    /// The profile for speedscope.app, as JSON.
+    /// Returns the profile for speedscope.app, as JSON.
     pub fn speedscope(&self, name: &str) -> String {
         speedscope(self, name)
     }
 
-    /// The profile as `pprof` reads it, not compressed.
+    /// Returns the profile for `pprof`, not compressed.
     pub fn pprof(&self) -> Vec<u8> {
         pprof(self)
     }
 }
 
-/// Each stack, once for its samples in user mode and once for those in the kernel: names from the
-/// outside in, and how many.
+/// Returns each stack with its number of samples, once for user mode and once for the kernel
+/// (`true`).
 fn each(profile: &Profile) -> impl Iterator<Item = (&Stack, bool, u64)> {
     let both = |stack| [(stack, false), (stack, true)];
     let all = profile.stacks.iter().flat_map(both);
@@ -49,7 +49,7 @@ fn folded(profile: &Profile) -> String {
     text
 }
 
-/// Frames by number; the kernel's is the last.
+/// Numbers the frames; the kernel's frame is the last.
 fn numbered(profile: &Profile) -> (Vec<&Frame>, HashMap<&Frame, usize>) {
     let (mut all, mut numbers) = (Vec::new(), HashMap::new());
     for frame in profile.stacks.iter().flat_map(|stack| &stack.frames) {
@@ -95,7 +95,7 @@ fn speedscope(profile: &Profile, name: &str) -> String {
     .to_string()
 }
 
-/// A message of protocol buffers that is being written.
+/// A protocol-buffers message under construction.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -126,7 +126,7 @@ impl Message {
     }
 }
 
-/// Strings by number; number 0 is the empty one, as the format wants.
+/// Strings by number; number 0 is the empty string, as the format requires.
 struct Strings<'s> {
     all: Vec<&'s str>,
     numbers: HashMap<&'s str, u64>,
@@ -141,7 +141,7 @@ impl<'s> Strings<'s> {
     }
 }
 
-/// `profile.proto` of pprof: a location and a function for each frame.
+/// Writes pprof's `profile.proto`: a location and a function for each frame.
 fn pprof(profile: &Profile) -> Vec<u8> {
     let (mut frames, numbers) = numbered(profile);
     let kernel = Frame { function: KERNEL.to_string(), ..Frame::default() };
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(value["shared"]["frames"].as_array().unwrap().len(), 4);
     }
 
-    /// Reads the fields of a message: number, and a varint or bytes.
+    /// Reads the fields of a message: a number, and a varint or bytes.
     fn fields(mut bytes: &[u8]) -> Vec<(u64, Result<u64, &[u8]>)> {
         fn varint(bytes: &mut &[u8]) -> u64 {
             let (mut value, mut shift) = (0, 0);

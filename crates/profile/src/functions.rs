@@ -7,22 +7,23 @@ use serde::Serialize;
 use crate::components::Components;
 use crate::profile::Profile;
 
-/// A function of a component, with what it called that belongs to no component.
+/// A function of a component, including calls into code of no component.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct HotFunction {
-    /// The component; its latching is one of its own, and has the functions that latched.
+    /// Name of the component. Its latching is a separate component, with the functions that
+    /// latched.
     pub component: String,
-    /// The function, which may have been inlined into another; without the types that it is
-    /// compiled for.
+    /// Name of the function without its type arguments; it may have been inlined into
+    /// another.
     pub function: String,
-    /// Its source file, from the repository on.
+    /// Source file, relative to the repository.
     pub file: String,
     /// Samples.
     pub samples: u64,
 }
 
 impl Profile {
-    /// The functions of each component that samples were charged to, most first.
+    /// Returns the functions of each component that samples were charged to, largest first.
     pub fn functions(&self, components: &Components) -> Vec<HotFunction> {
         let mut counts: HashMap<(String, &str, &str), u64> = HashMap::new();
         for stack in &self.stacks {
@@ -45,7 +46,7 @@ impl Profile {
     }
 }
 
-/// A function's name without the types that it is compiled for.
+/// Returns a function's name without its type arguments.
 fn short(name: &str) -> &str {
     match name.find('<') {
         None | Some(0) => name,
@@ -53,7 +54,7 @@ fn short(name: &str) -> &str {
     }
 }
 
-/// The end of a path that says where in a repository it is.
+/// Returns the end of a path, relative to a repository.
 fn file_of(path: &str) -> &str {
     path.rfind("/src/").map_or(path, |at| &path[at + "/src/".len()..])
 }

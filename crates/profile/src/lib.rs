@@ -1,5 +1,5 @@
-//! Where a process's CPU time goes: the call stacks of all its threads, sampled by CPU time,
-//! resolved with what was inlined, and charged to components (gilbert 2.1).
+//! CPU time of a process by component. The call stacks of all its threads are sampled by CPU time,
+//! resolved with inlined functions, and charged to components (gilbert 2.1).
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -14,18 +14,18 @@
 //! ```
 //!
 //! # How
-//! The kernel's CPU clock of each thread interrupts it 2,000 times per second of its CPU time and
-//! copies its registers and the top of its stack to a ring buffer (`perf_event_open`). One thread
-//! of the profiler's unwinds them by the tables that every Rust program has for panics, so that
-//! nothing must be compiled for it. Addresses become functions, files and lines when sampling is
-//! over, for which line tables are needed (`debug = "line-tables-only"` or more).
+//! The kernel's CPU clock of each thread interrupts it 2,000 times per second of its CPU time. It
+//! copies the registers and the top of the stack to a ring buffer (`perf_event_open`). One thread
+//! of the profiler unwinds them by the tables that every Rust program has for panics, so the
+//! program needs no special build. When sampling ends, addresses become functions, files and
+//! lines. That needs line tables (`debug = "line-tables-only"` or more).
 //!
-//! Threads that begin while others are sampled are sampled, too, as long as the threads that begin
-//! them are. The profiler's own thread is not.
+//! A thread that starts during sampling is sampled if the thread that starts it is. The profiler's
+//! own thread is not.
 //!
 //! # What it needs
-//! Linux on x86-64, and the right to sample the own process: `kernel.perf_event_paranoid` at most
-//! 2; at most 1, or `CAP_PERFMON`, for the time in the kernel.
+//! Linux on x86-64, and the right of a process to sample itself: `kernel.perf_event_paranoid` of
+//! at most 2. Time in the kernel needs at most 1, or `CAP_PERFMON`.
 
 #![deny(missing_docs)]
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 /// Options of sampling.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Samples per second of a thread's CPU time; a number that is no round one keeps clear of
-    /// what happens at regular times.
+    /// Samples per second of a thread's CPU time. An odd number avoids coincidence with periodic
+    /// work.
     pub per_second: u32,
-    /// Bytes of stack that are copied with each sample: frames above them are not seen. Rounded
-    /// down to a multiple of 8, at most 65,528.
+    /// Bytes of stack that are copied with each sample; frames above them are lost. Rounded down to
+    /// a multiple of 8, at most 65,528.
     pub stack_bytes: u32,
 }
 
@@ -24,59 +24,59 @@ impl Default for Options {
 /// A function that was running, or that called one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Frame {
-    /// Its name, demangled; the address where there is none.
+    /// Demangled name, or the address if there is no name.
     pub function: String,
-    /// The source file that the code is from; empty where there are no line tables.
+    /// Source file; empty if there are no line tables.
     pub file: String,
-    /// The line in it, or 0.
+    /// Line in the source file, or 0.
     pub line: u32,
-    /// The program or library that the code is in.
+    /// Program or library that contains the code.
     pub module: String,
 }
 
-/// A call stack that was seen, and how often.
+/// A call stack with its number of samples.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Stack {
-    /// From the function that was running to the thread's first one; what was inlined has frames of
-    /// its own.
+    /// Frames from the running function out to the thread's first one. Inlined functions have their
+    /// own frames.
     pub frames: Vec<Arc<Frame>>,
     /// Samples in user mode.
     pub user: u64,
     /// Samples in the kernel, called from the innermost frame.
     pub kernel: u64,
-    /// Whether the stack's outer end was not reached: it was longer than what was copied.
+    /// `true` if the stack was longer than the copied bytes, so that its outer end is missing.
     pub is_cut: bool,
 }
 
 /// Call stacks of a process over some time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Profile {
-    /// All stacks that differ, most frequent first.
+    /// All distinct stacks, most frequent first.
     pub stacks: Vec<Stack>,
     /// CPU time between two samples of a thread.
     pub period: Duration,
     /// Wall time of the sampling.
     pub wall: Duration,
-    /// CPU time of the process meanwhile, in user mode and in the kernel, as the system counts it;
-    /// the profiler's own included.
+    /// CPU time of the process during sampling, in user mode and in the kernel, by the system's
+    /// account; it includes the profiler's own.
     pub cpu: (Duration, Duration),
-    /// CPU time of the profiler's own thread meanwhile.
+    /// CPU time of the profiler's own thread during sampling.
     pub own: Duration,
-    /// Samples that the system could not deliver.
+    /// Number of samples that the system could not deliver.
     pub lost: u64,
-    /// Threads that were seen running.
+    /// Number of threads seen running.
     pub threads: u64,
     /// `true` if time in the kernel was sampled; if not, [`Profile::cpu`] shows its amount.
     pub has_kernel: bool,
 }
 
 impl Profile {
-    /// All samples.
+    /// Returns the number of all samples.
     pub fn samples(&self) -> u64 {
         self.stacks.iter().map(|stack| stack.user + stack.kernel).sum()
     }
 
-    /// Seconds of CPU time that the samples stand for.
+    /// Returns the seconds of CPU time that the samples represent.
     pub fn cpu_seconds(&self) -> f64 {
         self.samples() as f64 * self.period.as_secs_f64()
     }

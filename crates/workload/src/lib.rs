@@ -1,12 +1,12 @@
 //! Workloads: page traces for the simulator, and drivers of live runs.
 //!
-//! A trace is a sequence of page references. [`trace::Source`] hands it out in batches, so that
-//! no reader needs the whole file in memory; [`trace::Batch`] is what a reader fills and a
-//! simulator consumes.
+//! A trace is a sequence of page references. A [`trace::Source`] delivers it in batches, so that
+//! no reader needs the whole file in memory. A reader fills a [`trace::Batch`], and a simulator
+//! consumes it.
 //!
-//! A live run is a driver, [`ycsb`], [`tpcc`] or [`inserts`], over anything that implements
-//! [`live::Store`]; [`keys`] has the distributions that they draw from. This crate knows no policy
-//! and no engine.
+//! A live run is a driver, [`ycsb`], [`tpcc`] or [`inserts`], over any implementation of
+//! [`live::Store`]. The drivers draw from the distributions in [`keys`]. This crate knows no
+//! policy and no engine.
 
 pub mod formats;
 pub mod generate;

@@ -1,32 +1,32 @@
-//! The stream of references that readers and generators produce and simulators consume.
+//! The stream of references, from readers and generators to simulators.
 
 use std::path::PathBuf;
 
 use millpond_base::{Lsn, Mark};
 
-/// References per batch that a caller asks for unless it has a reason to ask for another number.
+/// Usual number of references per batch.
 pub const BATCH_LEN: usize = 1 << 16;
 
 /// A run of consecutive references, as columns of equal length.
 ///
-/// `lsns` is empty where the trace carries none; otherwise it has one entry per reference.
+/// `lsns` is empty if the trace carries none; otherwise it has one entry per reference.
 #[derive(Default, Debug, Clone)]
 pub struct Batch {
     /// The page of each reference.
     pub pages: Vec<u64>,
     /// Marks of the references.
     pub marks: Vec<Mark>,
-    /// The log position of each reference, or nothing at all.
+    /// Log position of each reference, or empty.
     pub lsns: Vec<Lsn>,
 }
 
 impl Batch {
-    /// An empty batch with room for `len` references.
+    /// Creates an empty batch with room for `len` references.
     pub fn with_capacity(len: usize) -> Batch {
         Batch { pages: Vec::with_capacity(len), marks: Vec::with_capacity(len), lsns: Vec::new() }
     }
 
-    /// Number of references.
+    /// Returns the number of references.
     pub fn len(&self) -> usize {
         self.pages.len()
     }
@@ -75,7 +75,7 @@ pub enum TraceError {
         /// The operating system's error.
         error: std::io::Error,
     },
-    /// A record is not what its format demands, or the file ends in the middle of one.
+    /// A record violates its format, or the file ends in the middle of a record.
     #[error("{path}: record {record}: {reason}")]
     Corrupt {
         /// The file.
@@ -90,7 +90,7 @@ pub enum TraceError {
     UnknownFormat {
         /// The file.
         path: PathBuf,
-        /// The finding, and the option that names a format.
+        /// Finding of the detection, and the option that names a format.
         reason: String,
     },
     /// The trace holds no reference.
@@ -106,19 +106,20 @@ pub enum TraceError {
 
 /// A trace, read from its beginning in batches.
 pub trait Source: Send {
-    /// Appends at most `limit` further references to `batch` and says how many; 0 is the end.
+    /// Appends at most `limit` further references to `batch` and returns their number; 0 is
+    /// the end.
     ///
     /// # Errors
-    /// Whatever is wrong with the file, at the record where it is wrong.
+    /// Any fault of the file, with the record where it occurs.
     fn fill(&mut self, batch: &mut Batch, limit: usize) -> Result<usize, TraceError>;
 
-    /// Things a user should know about what was read so far: object sizes that were ignored,
-    /// non-numeric ids that were mapped. Complete once `fill` has returned 0.
+    /// Returns notes for the user about the data read so far: ignored object sizes, mapped
+    /// non-numeric ids. They are complete once `fill` has returned 0.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The share of the trace that was read so far, 0 to 1, where that is known.
+    /// Returns the share of the trace read so far, 0 to 1, if known.
     fn progress(&self) -> Option<f64> {
         None
     }

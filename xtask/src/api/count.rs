@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::visit::Documented;
 
-/// Public functions and methods by the type, trait or module that has them.
+/// Counts public functions and methods by the type, trait or module that has them.
 pub fn count(items: &[Documented]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for item in items.iter().filter(|item| item.kind == "function") {
@@ -24,7 +24,7 @@ mod tests {
     use super::super::visit::public_items;
     use super::*;
 
-    /// The counts of a crate with these items, of which 0 is the root.
+    /// Returns the counts of a crate with these items; item 0 is the root.
     fn counts(items: &[&str]) -> Vec<(String, usize)> {
         let index: Vec<_> =
             items.iter().enumerate().map(|(at, i)| format!("\"{at}\":{i}")).collect();

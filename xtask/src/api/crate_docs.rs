@@ -1,7 +1,7 @@
 //! The documentation of a crate as rustdoc writes it for programs.
 //!
-//! The format is unstable: few fields are read, and one that is missing reads as empty. A count of
-//! nothing is an error, so that another format is noticed.
+//! The format is unstable. So few fields are read, and a missing one reads as empty. A count of
+//! zero is an error, which reveals a changed format.
 //!
 //! Crates that read the format (`rustdoc-types`, and `public-api` above it) know one version of it
 //! each, hence one compiler. `public-api` also drops the documentation, which holds the examples.
@@ -12,20 +12,20 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A documented crate; what is private or hidden is not in it.
+/// A documented crate, without its private and hidden items.
 #[derive(Debug, Deserialize)]
 pub struct CrateDocs {
     root: Value,
     index: HashMap<String, Item>,
 }
 
-/// A module, type, function, re-export or whatever else has documentation.
+/// A documented item: a module, type, function, re-export and so on.
 #[derive(Debug, Deserialize)]
 pub struct Item {
     pub name: Option<String>,
     pub docs: Option<String>,
     visibility: Value,
-    /// By its kind, what belongs to that kind of item.
+    /// Content of the item, under the name of its kind.
     inner: HashMap<String, Value>,
 }
 
@@ -41,7 +41,7 @@ impl CrateDocs {
         id(&self.root)
     }
 
-    /// The item, if it belongs to this crate and is documented.
+    /// Returns the item, if it belongs to this crate and is documented.
     pub fn item(&self, id: &str) -> Option<&Item> {
         self.index.get(id)
     }
@@ -61,19 +61,19 @@ impl Item {
         self.inner.keys().next().map_or("", String::as_str)
     }
 
-    /// A field of what belongs to this kind of item.
+    /// Returns a field of the item's content, if the item is of this kind.
     pub fn field(&self, kind: &str, name: &str) -> Option<&Value> {
         self.inner.get(kind)?.get(name).filter(|value| !value.is_null())
     }
 
-    /// A field that lists items.
+    /// Returns the ids in a field that lists items.
     pub fn ids(&self, kind: &str, name: &str) -> Vec<Id> {
         let list = self.field(kind, name).and_then(Value::as_array);
         list.into_iter().flatten().map(id).collect()
     }
 }
 
-/// Numbers in one version of the format are strings in another.
+/// Returns an id as text: ids are numbers in one version of the format and strings in another.
 pub fn id(value: &Value) -> Id {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }

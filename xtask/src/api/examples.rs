@@ -1,10 +1,10 @@
-//! Which public items have no example that runs.
+//! Public items without an example that runs.
 
 use std::collections::BTreeSet;
 
 use super::visit::Documented;
 
-/// The kinds of items that a reader may want to copy a use of.
+/// Kinds of items that need an example.
 const KINDS: [&str; 5] = ["function", "struct", "enum", "union", "trait"];
 
 /// Returns the names of public items without an example, in order.

@@ -1,4 +1,4 @@
-//! How much of the engine its users see, and whether each item has an example: `cargo xtask api`.
+//! Size of the engine's public interface, and its items without an example: `cargo xtask api`.
 
 mod count;
 mod crate_docs;

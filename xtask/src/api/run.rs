@@ -14,13 +14,14 @@ use crate::test::Line;
 use crate::tidy::Components;
 use crate::tree::{root, target_directory};
 
-/// Names the program that this one stands in for.
+/// Variable with the path of the real rustdoc, for which this program stands in.
 const RUSTDOC: &str = "XTASK_RUSTDOC";
 /// Public items that may be without an example, one a line.
 const WITHOUT_EXAMPLE: &str = "xtask/without_example.txt";
 
-/// `cargo xtask api [--list]`: true if the engine has no more public functions than it may, and
-/// each public item has an example that runs, but those that `xtask/without_example.txt` lists.
+/// `cargo xtask api [--list]`: returns `true` if the engine has no more public functions than
+/// allowed, and each public item has an example that runs, except those that
+/// `xtask/without_example.txt` lists.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let list = match arguments {
         [] => false,
@@ -50,7 +51,7 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     Ok(sum <= most && complaints.is_empty())
 }
 
-/// The bound that the map sets.
+/// Returns the limit that the map sets.
 fn most(root: &Path) -> Result<usize> {
     let map = Components::FILE;
     let text = std::fs::read_to_string(root.join(map)).with_context(|| format!("reading {map}"))?;
@@ -59,9 +60,10 @@ fn most(root: &Path) -> Result<usize> {
     Ok(api.public_functions_max)
 }
 
-/// Rustdoc checks the engine and compiles nothing. On a stable compiler its format for programs
-/// needs `RUSTC_BOOTSTRAP`. If cargo had that variable, too, it would compile all dependencies once
-/// more, so it runs this program as rustdoc: see [`as_rustdoc`].
+/// Returns the command that documents the engine; rustdoc checks it and compiles nothing. On a
+/// stable compiler its format for programs needs `RUSTC_BOOTSTRAP`. If cargo had that variable too,
+/// it would compile all dependencies again. So cargo runs this program as rustdoc: see
+/// [`as_rustdoc`].
 fn line() -> Result<Line> {
     let own = std::env::current_exe().context("finding the path of this program")?;
     let words = ["cargo", "rustdoc", "-p", "millpond", "--lib", "--quiet"];
@@ -70,7 +72,7 @@ fn line() -> Result<Line> {
     Ok(line.with("RUSTDOC", own.display().to_string()).with(RUSTDOC, "rustdoc"))
 }
 
-/// Runs rustdoc in place of this program, with its arguments, if cargo called it as such.
+/// Runs rustdoc with this program's arguments, if cargo called this program as rustdoc.
 pub fn as_rustdoc() -> Option<ExitCode> {
     let rustdoc = std::env::var_os(RUSTDOC)?;
     let arguments = std::env::args_os().skip(1);
@@ -79,14 +81,14 @@ pub fn as_rustdoc() -> Option<ExitCode> {
     Some(if is_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// One line per type, those with most methods first.
+/// Formats one line per type, those with most methods first.
 fn table(counts: &BTreeMap<String, usize>) -> String {
     let mut rows: Vec<_> = counts.iter().collect();
     rows.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), *name));
     rows.iter().map(|(name, count)| format!("{count:>5}  {name}\n")).collect()
 }
 
-/// One line for each item that has no example and is not listed, or the reverse.
+/// Returns a line for each item that has no example and is not listed, or is listed but has one.
 fn complaints(missing: &BTreeSet<String>, listed: &str) -> Vec<String> {
     let lines = listed.lines().map(str::trim);
     let listed: BTreeSet<String> =

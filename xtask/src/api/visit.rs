@@ -15,9 +15,9 @@ pub struct Documented {
     pub docs: String,
 }
 
-/// Returns the public items that are reached from the root through public modules and re-exports:
-/// inherent methods and methods that a trait of the crate declares among them, implementations of
-/// traits and what another crate defines not.
+/// Returns the public items that the root reaches through public modules and re-exports. Inherent
+/// methods and methods that a trait of the crate declares are included. Implementations of traits
+/// and items of other crates are not.
 pub fn public_items(docs: &CrateDocs) -> Vec<Documented> {
     let mut visitor = Visitor { docs, seen: HashSet::new(), found: Vec::new() };
     visitor.children("", &docs.root());
@@ -31,7 +31,7 @@ struct Visitor<'a> {
 }
 
 impl Visitor<'_> {
-    /// The items of the module with this path.
+    /// Visits the items of the module with this path.
     fn children(&mut self, path: &str, module: &str) {
         let Some(item) = self.docs.item(module) else { return };
         for child in item.ids("module", "items") {
@@ -39,7 +39,8 @@ impl Visitor<'_> {
         }
     }
 
-    /// An item of the module with this path, where it may have another name than its own.
+    /// Visits an item of the module with this path, under `alias` if it is re-exported by another
+    /// name.
     fn visit(&mut self, path: &str, at: &str, alias: Option<&str>) {
         let docs = self.docs;
         let Some(item) = docs.item(at).filter(|item| item.is_public()) else { return };
@@ -54,7 +55,7 @@ impl Visitor<'_> {
             return self.re_export(path, item);
         }
         self.add(&own, item);
-        // What a trait declares is as public as the trait.
+        // Items of a trait are as public as the trait.
         for declared in item.ids("trait", "items").iter().filter_map(|at| docs.item(at)) {
             self.add_function(&own, declared);
         }

@@ -1,4 +1,4 @@
-//! A program of ten lines that opens a store, as its user compiles it.
+//! Compiles a ten-line program that opens a store, as a user of the library would.
 
 use std::fs;
 use std::path::Path;
@@ -21,10 +21,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 "#;
 
-/// Builds it below `folder`, runs it, and prints the CPU time and the bytes of the program.
+/// Builds the program below `folder`, runs it, and prints the CPU time of the build and the
+/// program's size.
 ///
 /// # Errors
-/// It does not build, or it does not say what it should.
+/// The program does not build, or its output is wrong.
 pub fn measure(root: &Path, folder: &Path) -> Result<()> {
     let package = folder.join("embedder");
     fs::create_dir_all(package.join("src")).context("making the embedder's package")?;
@@ -35,7 +36,7 @@ pub fn measure(root: &Path, folder: &Path) -> Result<()> {
     );
     fs::write(package.join("Cargo.toml"), manifest).context("writing its manifest")?;
     fs::write(package.join("src/main.rs"), PROGRAM).context("writing its program")?;
-    // The versions that everything here is tested with.
+    // Pins the versions with which this repository is tested.
     fs::copy(root.join("Cargo.lock"), package.join("Cargo.lock")).context("copying Cargo.lock")?;
     let cost = build(&package, &folder.join("embedded"))?;
     super::run::print(&cost, "an embedder");

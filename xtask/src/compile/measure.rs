@@ -1,7 +1,7 @@
-//! A release build from nothing, with the CPU time of each crate.
+//! Measures a release build from scratch, with the CPU time of each crate.
 //!
-//! Cargo runs this program in place of the compiler (`RUSTC_WRAPPER`). It runs the compiler, and
-//! adds a line to the file that [`LOG`] names.
+//! Cargo runs this program in place of the compiler (`RUSTC_WRAPPER`). The program runs the
+//! compiler and adds a line to the file that [`LOG`] names.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -17,7 +17,7 @@ const LOG: &str = "MILLPOND_COMPILE_LOG";
 pub struct Cost {
     /// User and system seconds of all compilers.
     pub seconds: f64,
-    /// Crates with their seconds, the dearest first.
+    /// Crates with their seconds, the most expensive first.
     pub crates: Vec<(String, f64)>,
 }
 
@@ -53,7 +53,7 @@ pub fn as_compiler() -> Option<ExitCode> {
     if let Some(name) = named.and_then(|at| words.get(at + 1))
         && let Ok(mut file) = OpenOptions::new().append(true).open(log)
     {
-        // A line that is lost is missed in a list, and the sum has it.
+        // A lost line is missing only from the list: the sum comes from elsewhere.
         let _ = file.write_all(format!("{} {name}\n", children_seconds()).as_bytes());
     }
     let succeeded = status.is_ok_and(|status| status.success());
@@ -63,7 +63,7 @@ pub fn as_compiler() -> Option<ExitCode> {
 fn parsed(text: &str) -> Vec<(String, f64)> {
     let line = |line: &str| {
         let (seconds, name) = line.split_once(' ')?;
-        // Questions that cargo asks the compiler.
+        // Cargo uses this name to ask the compiler about itself.
         (name != "___").then_some((name.to_string(), seconds.parse().ok()?))
     };
     let mut crates: Vec<(String, f64)> = text.lines().filter_map(line).collect();
@@ -71,14 +71,15 @@ fn parsed(text: &str) -> Vec<(String, f64)> {
     crates
 }
 
-/// User and system seconds of the processes that this one has waited for, and theirs; 0 where
-/// there is no `/proc`.
+/// Returns the user and system seconds of all descendants that were waited for; 0 without
+/// `/proc`.
 fn children_seconds() -> f64 {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // Behind the name, which may hold spaces: the state is field 3, and the times are 16 and 17.
+    // The fields follow the name, which may contain spaces: the state is field 3, the times are
+    // 16 and 17.
     let fields: Vec<&str> = text.rsplit(") ").next().unwrap_or_default().split(' ').collect();
     let ticks = |field: usize| fields.get(field - 3).and_then(|n| n.parse::<f64>().ok());
-    // Linux tells programs about hundredths of a second on every machine.
+    // Linux reports hundredths of a second to programs on every machine.
     ticks(16).zip(ticks(17)).map_or(0.0, |(user, system)| (user + system) / 100.0)
 }
 

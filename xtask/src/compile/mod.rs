@@ -1,4 +1,4 @@
-//! `cargo xtask compile [tour] [embedder]`: CPU seconds of a build from nothing, by crate.
+//! `cargo xtask compile [tour] [embedder]`: CPU seconds of a build from scratch, by crate.
 
 mod embedder;
 mod measure;

@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail};
 use super::{embedder, measure};
 use crate::tree::{root, target_directory};
 
-/// Crates that are listed.
+/// Maximum number of crates in the list.
 const LISTED: usize = 15;
 
-/// Measures both builds, or the named one; true.
+/// Measures the named builds, or both if none is named; returns `true`.
 pub fn main(arguments: &[String]) -> Result<bool> {
     if let Some(other) = arguments.iter().find(|a| !["tour", "embedder"].contains(&a.as_str())) {
         bail!("compile takes `tour` and `embedder`, and `{other}` was given");
@@ -30,7 +30,7 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     Ok(true)
 }
 
-/// Prints the sum and the crates that cost most.
+/// Prints the total and the most expensive crates.
 pub(super) fn print(cost: &measure::Cost, what: &str) {
     println!("{what}: {:.0} CPU-seconds, {} crates", cost.seconds, cost.crates.len());
     for (name, seconds) in cost.crates.iter().take(LISTED) {

@@ -1,4 +1,4 @@
-//! The table policy → oracle → agreement, from what the golden tests wrote.
+//! The table policy → oracle → agreement, from the summary of the golden tests.
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ struct Line {
     gate: f64,
 }
 
-/// The table, from JSON lines.
+/// Returns the table, from JSON lines.
 pub fn table(summary: &str) -> Result<String> {
     let lines = summary.lines().map(serde_json::from_str::<Line>);
     let mut lines: Vec<Line> =

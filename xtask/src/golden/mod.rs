@@ -1,4 +1,4 @@
-//! Everything that others measured, against ours: `cargo xtask golden`.
+//! Published measurements beside ours: `cargo xtask golden`.
 
 mod agreement;
 mod page;

@@ -5,7 +5,8 @@ pub const BEGIN: &str = "<!-- generated: begin -->";
 /// The line below it.
 pub const END: &str = "<!-- generated: end -->";
 
-/// The page with `text` between the marks; nothing if the marks are not there, in this order.
+/// Returns the page with `text` between the marks; `None` if a mark is missing or they are
+/// out of order.
 pub fn replace(page: &str, text: &str) -> Option<String> {
     let (before, rest) = page.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;

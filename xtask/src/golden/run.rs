@@ -22,7 +22,7 @@ usage: cargo xtask golden [--quick]
   --quick   short traces only; prints the results and leaves the page alone
 ";
 
-/// `cargo xtask golden`: true if every gate held.
+/// `cargo xtask golden`: returns `true` if every gate held.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let mut is_quick = false;
     for argument in arguments {
@@ -57,7 +57,7 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     Ok(held)
 }
 
-/// Where the golden tests leave their summary; not there yet.
+/// Returns the path of the golden tests' summary, after deleting an old one.
 fn summary_file() -> Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let directory = target.unwrap_or_else(|| root().join("target"));
@@ -73,7 +73,7 @@ fn summary_file() -> Result<PathBuf> {
     }
 }
 
-/// The golden tests, their output passed through; whether they passed.
+/// Runs the golden tests with their output passed through; returns `true` if they passed.
 fn golden_tests(is_quick: bool, summary: &Path) -> Result<bool> {
     let words = ["test", "--release", "-p", "millpond-lab", "--test", "goldens"];
     let mut command = Command::new("cargo");
@@ -87,7 +87,7 @@ fn golden_tests(is_quick: bool, summary: &Path) -> Result<bool> {
     Ok(status.context("starting cargo")?.success())
 }
 
-/// The tables of papers beside ours, as Markdown.
+/// Returns the tables of papers beside ours, as Markdown.
 fn published_tables(is_quick: bool) -> Result<String> {
     let mut words = vec!["run", "--release", "-p", "millpond-papers", "--bin", "published"];
     if is_quick {

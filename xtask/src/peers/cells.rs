@@ -1,11 +1,11 @@
-//! What is compared: policies that both sides have, with the same parameters.
+//! Compared policies: those that both sides have, with the same parameters.
 
 /// One policy on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair {
-    /// As `millpond sim --policy` takes it.
+    /// Policy as `millpond sim --policy` takes it.
     pub ours: &'static str,
-    /// The class of libCacheSim's Python module.
+    /// Class of libCacheSim's Python module.
     pub theirs: &'static str,
     /// Set if both sides have the same definition, so that both should miss equally often.
     pub is_exact: bool,
@@ -33,14 +33,14 @@ pub const PERCENTS: [u64; 2] = [1, 10];
 /// The hash table's size that libCacheSim's Python classes take by default.
 pub const HASHPOWER_DEFAULT: u32 = 24;
 
-/// Frames for a share of the pages, rounded up.
+/// Returns the frames for a share of the pages, rounded up.
 pub fn frames(pages: u64, percent: u64) -> u64 {
     (pages * percent).div_ceil(100).max(1)
 }
 
-/// Hash table sizes to try for a cache of `frames` frames.
+/// Returns the hash table sizes to try for a cache of `frames` frames.
 ///
-/// The default of 2^24 buckets misses the processor's caches on every look-up of a small cache;
+/// The default of 2^24 buckets misses the processor's caches on every lookup of a small cache;
 /// a fitted table is up to three times as fast.
 pub fn hashpowers(frames: u64, is_default_table: bool) -> Vec<u32> {
     if is_default_table {

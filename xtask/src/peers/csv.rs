@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 
-/// The row under the header, as pairs of column and value.
+/// Returns the row under the header, as pairs of column and value.
 pub fn only_row(text: &str) -> Result<Vec<(String, String)>> {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let header = fields(lines.next().context("sim printed nothing")?);
@@ -16,7 +16,7 @@ pub fn only_row(text: &str) -> Result<Vec<(String, String)>> {
     Ok(header.into_iter().zip(row).collect())
 }
 
-/// The value of one column, as a number.
+/// Returns the value of one column, as a number.
 pub fn number<T: std::str::FromStr>(row: &[(String, String)], column: &str) -> Result<T> {
     let value = row.iter().find(|(name, _)| name == column).map(|(_, value)| value);
     let value = value.with_context(|| format!("sim printed no column `{column}`"))?;

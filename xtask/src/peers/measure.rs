@@ -1,16 +1,17 @@
 //! One cell: a policy, a trace and a size, both sides in turn.
 //!
-//! **Policy time.** Ours is what `sim --tables dense` reports per reference, as in a sweep, which
-//! holds the renumbered trace in memory. The wheel of libCacheSim has no cache over memory, so its
-//! time is that of `process_trace` over the mapped file in the page cache, less that of a pass of
-//! its own reader over the same file with everything sampled away (about 7 ns per reference). What
-//! is left is its cache alone. Both on the wall clock, as `sim` counts.
+//! **Policy time.** Ours is the time per reference that `sim --tables dense` reports, as in a
+//! sweep, which holds the renumbered trace in memory. The wheel of libCacheSim cannot read a trace
+//! from memory. So its time is that of `process_trace` over the mapped file in the page cache,
+//! less a pass of its own reader over the same file with everything sampled away (about 7 ns per
+//! reference). The difference is the time of its cache alone. Both times are wall-clock times, as
+//! `sim` counts.
 //!
 //! **End to end.** Ours is a second run without `--tables`: the whole process, from start to exit.
-//! Theirs is `process_trace` alone, reader and cache, without Python's start: this favours them.
+//! Theirs is `process_trace` alone, reader and cache, without Python's start, which favours them.
 //!
-//! Both run in a process of their own, pinned to the same core, one straight after the other; a
-//! pair's ratio is formed before anything is averaged. libCacheSim gets the best of its default
+//! Each side runs in its own process, pinned to the same core, one directly after the other. A
+//! pair's ratio is computed before anything is averaged. libCacheSim gets the best of its default
 //! hash table and two fitted ones, tried before the pairs, unless `--default-table` is given.
 
 use anyhow::{Context, Result, bail};
@@ -30,13 +31,13 @@ pub struct Run {
     pub misses: u64,
     /// Policy time per reference.
     pub policy_ns: f64,
-    /// From the file, on the wall clock.
+    /// Wall-clock time from the file.
     pub end_to_end_s: f64,
-    /// From the file, in CPU time.
+    /// CPU time from the file.
     pub end_to_end_cpu_s: f64,
 }
 
-/// What came of one cell.
+/// Result of one cell.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cell {
     pub trace: String,
@@ -56,14 +57,14 @@ pub struct Cell {
     pub agreement: Agreement,
 }
 
-/// Whether both sides missed equally often.
+/// Agreement of both sides' misses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Agreement {
-    /// To the last miss.
+    /// Equal to the last miss.
     Equal,
-    /// They differ, and may: the definitions or the random numbers do.
+    /// Misses differ, and may, since definitions or random numbers differ.
     MayDiffer,
-    /// They differ and should not.
+    /// Misses differ, and should not.
     Differs,
 }
 
@@ -87,11 +88,11 @@ pub fn cell(
             (fastest, hashpower) = (run.policy_ns, power);
         }
     }
-    // Warms the page cache and our binary; not counted.
+    // This run warms the page cache and our binary; it is not counted.
     ours(tools, trace, pair, frames)?;
     let mut pairs = Vec::new();
     for round in 0..options.repetitions {
-        // Each side goes first every other time.
+        // The sides take turns going first.
         let (mine, other) = if round % 2 == 0 {
             let mine = ours(tools, trace, pair, frames)?;
             (mine, theirs(tools, trace, pair, frames, hashpower)?)
@@ -125,7 +126,7 @@ pub fn cell(
     })
 }
 
-/// Compares misses; ours must repeat themselves from run to run.
+/// Compares misses. Ours must be the same in every run.
 fn agreement(pair: Pair, pairs: &[(Run, Run)]) -> Result<Agreement> {
     let (mine, other) = pairs.first().context("a cell without a run")?;
     if pairs.iter().any(|(run, _)| run.misses != mine.misses) {
@@ -150,14 +151,14 @@ fn theirs(tools: &Tools, trace: &Trace, pair: Pair, frames: u64, hashpower: u32)
     }
     Ok(Run {
         misses: number("misses")? as u64,
-        // CPU time, as ours: others may have had the core meanwhile.
+        // CPU time, as for ours, since other processes may have used the core.
         policy_ns: (number("cpu")? - number("read")?) * 1e9 / references,
         end_to_end_s: number("seconds")?,
         end_to_end_cpu_s: number("cpu")?,
     })
 }
 
-/// A run for the policy time and one from the file, each as its user would have it.
+/// Runs once for the policy time and once from the file, each as a user would run it.
 fn ours(tools: &Tools, trace: &Trace, pair: Pair, frames: u64) -> Result<Run> {
     let (policy, _) = sim(tools, trace, pair, frames, "dense")?;
     let (row, answer) = sim(tools, trace, pair, frames, "auto")?;
@@ -175,7 +176,7 @@ fn ours(tools: &Tools, trace: &Trace, pair: Pair, frames: u64) -> Result<Run> {
 
 type Row = Vec<(String, String)>;
 
-/// One run of `millpond sim`: its row, and what was measured around it.
+/// Runs `millpond sim` once; returns its row, and the time measured around it.
 fn sim(
     tools: &Tools,
     trace: &Trace,

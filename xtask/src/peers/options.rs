@@ -22,7 +22,7 @@ usage: cargo xtask peers [--quick] [--repetitions N] [--policy P]… [--trace T]
 /// References of a trace under `--quick`.
 const QUICK_REFERENCES: u64 = 2_000_000;
 
-/// What to run.
+/// Options of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     pub repetitions: usize,

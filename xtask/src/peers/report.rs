@@ -14,7 +14,7 @@ use super::traces::Trace;
 const POLICY_AIM: f64 = 5.0;
 const END_TO_END_AIM: f64 = 2.0;
 
-/// All that was measured.
+/// All measurements of the comparison.
 #[derive(Serialize)]
 pub struct Report {
     pub wheel: &'static str,
@@ -25,7 +25,7 @@ pub struct Report {
     pub cells: Vec<Cell>,
 }
 
-/// The processor and the cores of this machine.
+/// Returns the processor and the cores of this machine.
 pub fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
@@ -34,7 +34,7 @@ pub fn machine() -> String {
     format!("{model}, {cores} cores, {}", std::env::consts::OS)
 }
 
-/// The columns of both tables.
+/// Columns of both tables.
 const HEADER: [&str; 8] = [
     "policy",
     "size",
@@ -46,7 +46,7 @@ const HEADER: [&str; 8] = [
     "misses",
 ];
 
-/// One row.
+/// Formats one cell as a row.
 pub fn row(cell: &Cell) -> [String; 8] {
     let (mine, other) = cell.pairs.first().map_or((0, 0), |(m, o)| (m.misses, o.misses));
     let misses = match cell.agreement {
@@ -70,7 +70,7 @@ fn interval(ratio: Ratio) -> String {
     format!("{:.1} [{:.1}, {:.1}]", ratio.median, ratio.low, ratio.high)
 }
 
-/// The report as Markdown.
+/// Returns the report as Markdown.
 pub fn markdown(report: &Report) -> String {
     let mut text = String::new();
     let table = match report.is_default_table {
@@ -109,7 +109,8 @@ pub fn markdown(report: &Report) -> String {
     text
 }
 
-/// Which cells miss the promised ratios, and which miss counts differ that should not.
+/// Returns the cells that fail the promised ratios, and those whose miss counts differ
+/// and should not.
 pub fn verdict(cells: &[Cell]) -> String {
     let mut text = String::new();
     let name = |cell: &Cell| format!("{} at {} % of {}", cell.ours, cell.percent, cell.trace);

@@ -1,4 +1,4 @@
-//! `cargo xtask peers`: prepares both sides, runs every cell, prints as it goes.
+//! `cargo xtask peers`: prepares both sides, runs every cell, and prints each result.
 
 use anyhow::Result;
 
@@ -9,7 +9,7 @@ use super::report::{Report, machine, row, verdict, write};
 use super::tools::{Tools, WHEEL};
 use super::traces::prepare;
 
-/// Runs the comparison. It reports; whether a ratio is good enough is the reader's judgement.
+/// Runs the comparison and reports. The reader judges if a ratio is good enough.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let Some(options) = Options::parse(arguments)? else {
         print!("{USAGE}");
@@ -46,7 +46,8 @@ pub fn main(arguments: &[String]) -> Result<bool> {
                         let texts = row(&cell);
                         print_row(texts.each_ref().map(String::as_str));
                         report.cells.push(cell);
-                        // After each cell: an interrupted comparison keeps what it has.
+                        // Writing after each cell keeps the results of an interrupted
+                        // comparison.
                         write(&report, &out)?;
                     }
                     Err(error) => {

@@ -1,4 +1,4 @@
-//! Ratios of paired runs: their median, and an interval for what a longer series would settle at.
+//! Ratios of paired runs: their median, and an interval for the mean of a longer series.
 
 /// Median and 95 % interval of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -15,10 +15,10 @@ const T: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// The median, and Student's interval of the mean of the logarithms.
+/// Returns the median, and Student's interval of the mean of the logarithms.
 ///
-/// A ratio and its inverse must give the same verdict, hence the logarithm. One run has no
-/// interval: its bounds are not a number.
+/// The logarithm gives a ratio and its inverse the same verdict. One run has no interval:
+/// its bounds are NaN.
 pub fn ratio(samples: &[f64]) -> Ratio {
     let logs: Vec<f64> = samples.iter().map(|s| s.ln()).collect();
     let n = logs.len() as f64;
@@ -29,7 +29,7 @@ pub fn ratio(samples: &[f64]) -> Ratio {
     Ratio { median: median(samples), low: (mean - half).exp(), high: (mean + half).exp() }
 }
 
-/// The middle value, or the mean of the two in the middle; not a number for none.
+/// Returns the middle value, or the mean of the two in the middle; NaN if there is none.
 pub fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! The programs that a comparison needs: a Python with libCacheSim's wheel, and our release build.
+//! Programs of a comparison: a Python with libCacheSim's wheel, and our release build.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::tree::root;
 
-/// The version whose figures we know.
+/// Version of libCacheSim whose figures are published here.
 pub const WHEEL: &str = "libcachesim==0.3.5";
 
-/// The Python half, carried inside this program.
+/// The Python half, embedded in this program.
 const PEER: &str = include_str!("peer.py");
 
 /// Both sides, ready to run.
@@ -44,7 +44,7 @@ impl Tools {
         Ok(Tools { python, script, millpond, directory })
     }
 
-    /// Runs the Python half in `directory` and reads its answer.
+    /// Runs the Python half in `directory` and reads its result.
     pub fn peer(&self, directory: &Path, arguments: &[&str]) -> Result<Value> {
         let output = Command::new(&self.python)
             .arg(&self.script)
@@ -61,7 +61,7 @@ impl Tools {
     }
 }
 
-/// A virtual environment with the wheel; its Python.
+/// Creates a virtual environment with the wheel, if it is missing; returns its Python.
 fn environment(directory: &Path) -> Result<PathBuf> {
     let python = directory.join("bin/python");
     let has_wheel = || {
@@ -79,7 +79,7 @@ fn environment(directory: &Path) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Our release build.
+/// Builds Millpond in release mode; returns the program's path.
 fn build(target: &Path) -> Result<PathBuf> {
     let arguments = ["build", "--release", "--package", "millpond-cli"];
     run(Command::new("cargo").args(arguments).current_dir(root()), "cargo build")?;

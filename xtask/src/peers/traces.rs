@@ -10,7 +10,7 @@ use super::options::Options;
 use super::tools::Tools;
 use crate::tree::root;
 
-/// The Zipf trace, as our generator is told.
+/// Parameters of our generator for the Zipf trace.
 const ZIPF_REFERENCES: u64 = 20_000_000;
 
 /// A trace on disk.
@@ -23,7 +23,7 @@ pub struct Trace {
     pub pages: u64,
 }
 
-/// Makes the traces that are asked for, or finds them from an earlier run.
+/// Makes the selected traces, or finds them from an earlier run.
 pub fn prepare(tools: &Tools, options: &Options) -> Result<Vec<Trace>> {
     let mut traces = Vec::new();
     if options.takes_trace("P12") {
@@ -45,7 +45,7 @@ pub fn prepare(tools: &Tools, options: &Options) -> Result<Vec<Trace>> {
     Ok(traces)
 }
 
-/// The oracleGeneral file of a trace, with what is known of it beside it.
+/// Returns the oracleGeneral file of a trace, with its reference and page counts.
 fn expanded(
     tools: &Tools,
     options: &Options,
@@ -81,7 +81,7 @@ fn expanded(
     Ok(trace)
 }
 
-/// The Zipf trace as text.
+/// Generates the Zipf trace as text.
 fn generate(tools: &Tools) -> Result<PathBuf> {
     let file = tools.directory.join("zipf.txt");
     if file.is_file() {

@@ -17,9 +17,9 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Makes `target`/tree a copy of the files under `root`. Files that are equal already stay
-    /// untouched, so that cargo compiles only what has changed. A file that is written gets the
-    /// present time: cargo would take code with an older time for compiled.
+    /// Makes `target`/tree a copy of the files under `root`. Equal files stay untouched, so
+    /// that cargo compiles only the changes. A written file gets the present time, since cargo
+    /// would take code with an older time for compiled.
     ///
     /// # Errors
     /// If a file cannot be read or written.
@@ -79,8 +79,8 @@ impl Copy {
             .args(options)
             .arg(patch.path())
             .current_dir(&self.tree)
-            // The copy is in a folder that git ignores: git must not take it for a part of the
-            // repository around it.
+            // The copy is in a folder that git ignores. Git must not treat the copy as a part
+            // of the repository around it.
             .env("GIT_CEILING_DIRECTORIES", self.tree.parent().unwrap_or(&self.tree))
             .output()
             .context("git applies patches: install git")?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use super::copy::Copy;
 use super::patch::{Campaign, Patch};
 
-/// What a campaign said of a planted bug.
+/// Outcome of a campaign with a planted bug.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// It failed, in a story or a model, with a message.
@@ -20,7 +20,7 @@ pub enum Outcome {
 const SHOWN: usize = 110;
 
 impl Campaign {
-    /// Words behind `cargo test` that choose the campaign's program.
+    /// Returns the arguments of `cargo test` that choose the campaign's program.
     fn program(&self) -> &[&str] {
         match self {
             Campaign::Crash | Campaign::Log => &["--release", "--test", "crash"],
@@ -29,7 +29,7 @@ impl Campaign {
         }
     }
 
-    /// Part of the names of the tests to run.
+    /// Returns the filter of the tests to run.
     fn tests(&self) -> String {
         match self {
             Campaign::Crash => "campaign_over_the_engine".to_string(),
@@ -39,7 +39,8 @@ impl Campaign {
         }
     }
 
-    /// Variables that make the campaign long, and end it at the first failure.
+    /// Returns the variables that make the campaign long, and end it at the first
+    /// failure.
     fn variables(&self, seeds: Option<u64>) -> Vec<(&'static str, String)> {
         let stories = |default: u64| seeds.unwrap_or(default).to_string();
         match self {
@@ -88,13 +89,13 @@ fn cargo(campaign: &Campaign, copy: &Copy, words: &[&str]) -> Command {
         .args(words)
         .current_dir(&copy.tree)
         .env("CARGO_TARGET_DIR", &copy.target)
-        // One crate changes from bug to bug.
+        // Only one crate changes from bug to bug.
         .env("CARGO_PROFILE_RELEASE_INCREMENTAL", "true")
         .env("CARGO_PROFILE_RELEASE_DEBUG", "0");
     command
 }
 
-/// Reads the outcome from what the tests printed.
+/// Reads the outcome from the tests' output.
 fn judge(run: &Output) -> Result<Outcome> {
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     if !out.lines().any(|line| line.starts_with("running ") && line != "running 0 tests") {
@@ -105,7 +106,7 @@ fn judge(run: &Output) -> Result<Outcome> {
     }
     let brief = |text: &str| text.trim().replace('|', "/").chars().take(SHOWN).collect();
     let story = out.lines().find_map(|line| {
-        // Behind the name of the test, if it is the first line that the test prints.
+        // It follows the test's name if it is the first line that the test prints.
         let (before, what) = line.split_once(" FAILED: ")?;
         let (_, seed) = before.rsplit_once("seed ")?;
         Some(Outcome::Caught { caught_in: format!("story {seed}"), by: brief(what) })

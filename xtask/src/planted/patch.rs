@@ -15,7 +15,7 @@ const FOLDER: &str = "tests/planted/";
 pub enum Campaign {
     /// Stories over a store whose power fails.
     Crash,
-    /// Stories over a store that is nothing but its log: they are shorter.
+    /// Stories over a store that is only a log; they are shorter.
     Log,
     /// Stories in which reads go wrong.
     Reads,
@@ -73,7 +73,7 @@ impl Patch {
     }
 }
 
-/// Paths and texts of the files that are patches.
+/// Returns the path, name and text of each patch file.
 fn files(tree: &Tree) -> impl Iterator<Item = (&str, &str, &str)> {
     tree.texts().filter_map(|(path, text)| {
         let name = path.strip_prefix(FOLDER)?.strip_suffix(".patch")?;
@@ -84,7 +84,7 @@ fn files(tree: &Tree) -> impl Iterator<Item = (&str, &str, &str)> {
 /// Reads all patches of the tree.
 ///
 /// # Errors
-/// If the head of one is not as it must be.
+/// If the head of a patch is malformed.
 pub fn patches(tree: &Tree) -> Result<Vec<Patch>> {
     let read = |(path, name, text): (&str, &str, &str)| {
         Patch::parse(name, text).with_context(|| path.to_string())
@@ -92,7 +92,7 @@ pub fn patches(tree: &Tree) -> Result<Vec<Patch>> {
     files(tree).map(read).collect()
 }
 
-/// A patch that is of no use, and why.
+/// A useless patch, and the reason.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Fault {
     pub path: String,

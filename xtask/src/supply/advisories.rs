@@ -1,4 +1,4 @@
-//! Known faults of crates: a list in the tree, made of RustSec's database by `update`.
+//! Known faults of crates: a list in the tree, which `update` makes from RustSec's database.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use semver::{Version, VersionReq};
 
 use super::lock::Package;
 
-/// One advisory. On its line, with tabs between: id, crate, kind, versions with the fault mended,
-/// versions that never had it; versions with `;` between.
+/// One advisory. Its line has these fields, separated by tabs: id, crate, kind, versions with the
+/// fault mended, versions that never had it. Versions are separated by `;`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Advisory {
     pub id: String,
@@ -19,7 +19,7 @@ pub struct Advisory {
     pub unaffected: Vec<VersionReq>,
 }
 
-/// The advisories of a list; lines with `#` in front say where it is from.
+/// Parses a list of advisories. Lines that start with `#` state its origin.
 pub fn parse(text: &str) -> Result<Vec<Advisory>> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));
     lines
@@ -50,7 +50,8 @@ fn requirements(text: &str) -> Result<Vec<VersionReq>> {
 impl Advisory {
     /// Returns `true` if the package's version has the fault.
     fn is_of(&self, package: &Package) -> bool {
-        // A range matches pre-releases only if it names one: they count as what they precede.
+        // A range matches pre-releases only if it names one, so they count as the release they
+        // precede.
         let Version { major, minor, patch, .. } = package.version;
         let version = Version::new(major, minor, patch);
         let is_within = |reqs: &[VersionReq]| reqs.iter().any(|req| req.matches(&version));
@@ -58,8 +59,8 @@ impl Advisory {
     }
 }
 
-/// What of `advisories` is true of `packages` and not among `accepted`, by id with a reason; and
-/// what is accepted for nothing.
+/// Returns a line for each advisory that applies to `packages` and is not in `accepted` (reasons
+/// by id), and for each accepted id that applies to no package.
 pub fn judge(
     packages: &[Package],
     advisories: &[Advisory],

@@ -21,7 +21,7 @@ struct Metadata {
     packages: Vec<Described>,
 }
 
-/// The packages of the workspace at `root` on Linux that are not ours.
+/// Returns the foreign packages of the workspace at `root` on Linux.
 pub fn described(root: &Path) -> Result<Vec<Described>> {
     let arguments = ["metadata", "--format-version", "1", "--locked", "--filter-platform"];
     let mut command = Command::new("cargo");
@@ -35,7 +35,8 @@ pub fn described(root: &Path) -> Result<Vec<Described>> {
     Ok(metadata.packages.into_iter().filter(|package| package.source.is_some()).collect())
 }
 
-/// Packages whose licence does not permit what `allowed` permits, unless `exceptions` names them.
+/// Returns the packages without a licence, or with one that `allowed` does not cover, unless
+/// `exceptions` names them.
 pub fn judge(packages: &[Described], allowed: &[String], exceptions: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for package in packages {

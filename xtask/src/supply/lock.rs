@@ -1,10 +1,10 @@
-//! Lock files: which packages in which versions, and where they come from.
+//! Lock files: packages, their versions and their origins.
 
 use anyhow::{Context, Result};
 use semver::Version;
 use serde::Deserialize;
 
-/// The only place from which code comes.
+/// The only allowed origin of code.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// A package of a lock file.
@@ -12,9 +12,9 @@ const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 pub struct Package {
     pub name: String,
     pub version: Version,
-    /// Ours have none.
+    /// Origin of the package; our own packages have none.
     pub source: Option<String>,
-    /// Of its archive.
+    /// Checksum of the package's archive.
     pub checksum: Option<String>,
 }
 
@@ -23,13 +23,13 @@ struct Lock {
     package: Vec<Package>,
 }
 
-/// The packages in the text of a lock file that are not ours.
+/// Returns the foreign packages in the text of a lock file.
 pub fn packages(text: &str) -> Result<Vec<Package>> {
     let lock: Lock = toml::from_str(text).context("reading a lock file")?;
     Ok(lock.package.into_iter().filter(|package| package.source.is_some()).collect())
 }
 
-/// Packages that come from elsewhere, or whose archives nothing proves.
+/// Returns the packages of another origin, and those whose archives have no checksum.
 pub fn strangers(packages: &[Package]) -> Vec<String> {
     let mut found = Vec::new();
     for package in packages {

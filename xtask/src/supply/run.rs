@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::{advisories, licences, lock, update};
 use crate::tree::root;
 
-/// What is allowed.
+/// File of the allowed licences and accepted faults.
 pub const RULES: &str = "supply.toml";
 const LIST: &str = "xtask/advisories.tsv";
 /// Folders of all workspaces.
@@ -20,13 +20,13 @@ const WORKSPACES: [&str; 5] = [".", "crates/compare", "crates/site", "crates/sla
 #[serde(deny_unknown_fields)]
 struct Rules {
     licences: Vec<String>,
-    /// By crate, with a reason.
+    /// Reasons by crate.
     licence_exceptions: BTreeMap<String, String>,
-    /// By advisory, with a reason.
+    /// Reasons by advisory.
     accepted_advisories: BTreeMap<String, String>,
 }
 
-/// `cargo xtask supply [--update DATABASE]`; true if there is nothing to say.
+/// `cargo xtask supply [--update DATABASE]`; returns `true` if there is no fault.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
@@ -42,7 +42,7 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     }
 }
 
-/// Checks origins, licences and advisories, and prints a line for each fault; true if there is
+/// Checks origins, licences and advisories, and prints each fault; returns `true` if there is
 /// none.
 fn check() -> Result<bool> {
     let root = root();
@@ -63,7 +63,8 @@ fn check() -> Result<bool> {
     for workspace in WORKSPACES {
         match licences::described(&root.join(workspace)) {
             Ok(packages) => described.extend(packages),
-            // Without a network, only the crates of the main workspace are sure to be here.
+            // Without a network, only the crates of the main workspace are certain to be
+            // present.
             Err(error) if workspace != "." => {
                 println!("supply: licences of {workspace} are left out: {error:#}");
             }

@@ -1,4 +1,4 @@
-//! The list of advisories, made of a checkout of RustSec's database.
+//! The list of advisories, from a checkout of RustSec's database.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// The list of the database whose git directory is `database`, as of its newest commit.
+/// Returns the list from the newest commit of the git directory `database`.
 pub fn list(database: &Path) -> Result<String> {
     let newest = git(database, &["log", "-1", "--format=%H of %cs"])?;
     let mut text = format!(
@@ -37,7 +37,7 @@ fn git(directory: &Path, arguments: &[&str]) -> Result<String> {
     String::from_utf8(output.stdout).context("git printed something that is not text")
 }
 
-/// The line of an advisory; none if it was withdrawn.
+/// Returns the line of an advisory, or `None` if it was withdrawn.
 fn line(text: &str) -> Result<Option<String>> {
     let head = text.split("```toml").nth(1).and_then(|rest| rest.split("```").next());
     let head: toml::Table = head.context("it has no head")?.parse().context("its head")?;

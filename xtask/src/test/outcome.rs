@@ -10,10 +10,11 @@ pub struct Outcome {
     pub name: &'static str,
     /// The command to repeat, if it failed.
     pub failed: Option<String>,
-    /// Why it did not run, if it did not.
+    /// Reason that it did not run, if it did not.
     pub skipped: Option<String>,
     pub tests: Tally,
-    /// Examples in the documentation are compiled as they run, and count as running.
+    /// Time to compile. Examples in the documentation are compiled as they run, and count
+    /// as running.
     pub compile: Duration,
     pub run: Duration,
 }
@@ -30,7 +31,7 @@ impl Outcome {
         tally
     }
 
-    /// Seconds for both.
+    /// Returns the seconds for compiling and running.
     pub fn seconds(&self) -> f64 {
         (self.compile + self.run).as_secs_f64()
     }

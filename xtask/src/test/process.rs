@@ -12,7 +12,8 @@ use crate::tree::root;
 /// Variable for the number of tests of a program that run at once; Rust's test harness reads it.
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
 
-/// Three for each processor: tests of stores wait for the disk half of their time.
+/// Returns three threads per processor, since tests of stores wait for the disk half of their
+/// time.
 fn test_threads() -> usize {
     3 * std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -20,7 +21,7 @@ fn test_threads() -> usize {
 /// A command line that a reader can repeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Variables set for it.
+    /// Environment variables of the command.
     pub variables: Vec<(&'static str, String)>,
     pub words: Vec<String>,
 }
@@ -35,7 +36,7 @@ impl Line {
         self
     }
 
-    /// The command that compiles what this one then runs, where cargo separates the two.
+    /// Returns the command that only compiles, if cargo can separate that from running.
     pub fn compiling(&self) -> Option<Self> {
         let is_test = self.words.starts_with(&["cargo".to_string(), "test".to_string()]);
         if !is_test || self.words.iter().any(|word| word == "--doc") {
@@ -56,12 +57,13 @@ impl Line {
         )
     }
 
-    /// Runs it in the root; its errors go straight through, its output is counted on the way.
+    /// Runs the command in the root. Its errors pass straight through, and tests are counted in
+    /// its output.
     pub fn run(&self) -> Result<(bool, Tally)> {
         let (program, arguments) = self.words.split_first().context("an empty command")?;
         let mut command = Command::new(program);
         if std::env::var_os("CI").is_some() {
-            // A build from nothing that nobody repeats is faster without notes for the next one.
+            // A build that nobody repeats is faster without incremental state.
             command.env("CARGO_INCREMENTAL", "0");
         }
         if std::env::var_os(TEST_THREADS).is_none() {

@@ -1,4 +1,4 @@
-//! Running the steps, and the sum at the end.
+//! Runs the steps and prints the sum at the end.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -18,14 +18,14 @@ use crate::tree::root;
 struct Choice {
     only: Vec<String>,
     skip: Vec<String>,
-    /// Set if the steps that cost most run, too.
+    /// Set to run the most expensive steps too.
     deep: bool,
     list: bool,
     /// Path that receives the table of the steps' costs, as Markdown.
     table: Option<String>,
 }
 
-/// `cargo xtask test`: true if nothing failed.
+/// `cargo xtask test`: returns `true` if nothing failed.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let steps = steps(&root());
     let choice = Choice::of(arguments, &steps)?;
@@ -127,7 +127,7 @@ fn run_step(step: &Step) -> Outcome {
     outcome
 }
 
-/// Compiles what the command runs, so that each has its time; runs it if that compiles.
+/// Compiles, then runs, so that each has its own time. Runs nothing if compiling fails.
 fn run_line(line: &Line, outcome: &mut Outcome) {
     let mut is_ok = true;
     if let Some(compiling) = line.compiling() {
@@ -146,10 +146,10 @@ fn run_line(line: &Line, outcome: &mut Outcome) {
     }
 }
 
-/// Shows the command and runs it: whether it succeeded, its tests, its time.
+/// Shows the command and runs it; returns success, tests and time.
 fn timed(line: &Line) -> (bool, Tally, Duration) {
     println!("$ {line}");
-    // The command's errors are not buffered; ours must come before them.
+    // The command's errors are not buffered, and our output must come before them.
     std::io::stdout().flush().unwrap_or(());
     let start = Instant::now();
     let (is_ok, tests) = line.run().unwrap_or_else(|error| {

@@ -5,13 +5,13 @@ use std::path::Path;
 use super::process::Line;
 use crate::tree::{site_target, target_directory};
 
-/// What a step does.
+/// Work of a step.
 pub enum Work {
     /// The house rules, in this process.
     Tidy,
     /// Commands, one after the other.
     Run(Vec<Line>),
-    /// Commands, one after the other, if the first can be run; nothing, for this reason, if not.
+    /// Commands, one after the other, if the first can be run; otherwise nothing, for this reason.
     RunIf(Line, &'static str, Vec<Line>),
     /// Nothing, for this reason.
     Skip(String),
@@ -33,9 +33,9 @@ pub const DEEP: [&str; 11] = [
     "reads",
 ];
 
-/// Says to tests that their long counts are wanted: `millpond_base::rounds`.
+/// Variable that asks tests for their long counts: `millpond_base::rounds`.
 const LONG: &str = "MILLPOND_DEEP";
-/// Times as many schedules as usual under shuttle.
+/// Variable that multiplies the number of schedules under shuttle.
 const SCHEDULES: (&str, &str) = ("MILLPOND_SCHEDULES", "10");
 
 /// One step.
@@ -52,7 +52,7 @@ const PYTHON: &str = "python/tests/run.py";
 const FUZZ: &str = "fuzz/Cargo.toml";
 const MACOS: &str = "aarch64-apple-darwin";
 
-/// All steps for the tree under `root`.
+/// Returns all steps for the tree under `root`.
 pub fn steps(root: &Path) -> Vec<Step> {
     let step = |name, about, work| Step { name, about, work };
     vec![
@@ -113,12 +113,12 @@ fn run(words: &[&str]) -> Work {
     Work::Run(vec![Line::new(words)])
 }
 
-/// Every target with tests; `--bins` would compile those without, too.
+/// Runs every target with tests; `--bins` would also compile targets without.
 fn tests() -> Line {
     Line::new(&["cargo", "test", "--workspace", "--no-fail-fast", "--tests"])
 }
 
-/// With a feature of its own, for which the engine is compiled once more.
+/// Tests a feature for which the engine is compiled again.
 fn sections() -> Work {
     let packages = ["-p", "millpond-base", "-p", "millpond"];
     let features = "millpond/critical-sections,millpond-base/critical-sections";
@@ -126,7 +126,7 @@ fn sections() -> Work {
     Work::Run(vec![Line::new(&[&["cargo", "test"], &packages[..], &what].concat())])
 }
 
-/// `cargo xtask golden` does the same, and rewrites a page.
+/// Runs the golden tests; `cargo xtask golden` also rewrites a page.
 fn golden() -> Work {
     let words = ["cargo", "test", "--release", "-p", "millpond-lab", "--test", "goldens"];
     Work::Run(vec![Line::new(&words).with("MILLPOND_GOLDEN", "all")])
@@ -137,8 +137,8 @@ fn rustdoc() -> Work {
     Work::Run(vec![line.with("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links")])
 }
 
-/// The module, and the command line that its tests compare it with, are built as parts of the
-/// workspace, whose features all that they depend on has.
+/// Tests the Python package. The module, and the command line that its tests compare it with, are
+/// built as parts of the workspace, so that their dependencies keep the workspace's features.
 fn python(root: &Path, is_deep: bool) -> Work {
     if !root.join(PYTHON).is_file() {
         return Work::Skip(format!("there is no {PYTHON} yet"));
@@ -154,8 +154,8 @@ fn python(root: &Path, is_deep: bool) -> Work {
     Work::Run(vec![module, program, if is_deep { tests.with(LONG, "1") } else { tests }])
 }
 
-/// What docs/release.md names, and the profiler, which the engine has as a feature. They are packed
-/// and not compiled from the packages, which would take minutes.
+/// Packs the crates that docs/release.md names, and the profiler, which is a feature of the engine.
+/// The packages are not compiled, since that would take minutes.
 fn package() -> Work {
     let below =
         ["base", "device", "policies", "tier", "profile", "workload", "lab", "handles", "capi"];
@@ -167,7 +167,8 @@ fn package() -> Work {
     Work::Run(vec![Line::new(&words)])
 }
 
-/// Types only: nothing is linked, and nothing runs. The laboratory and the server are based on C.
+/// Checks types only: nothing is linked or run. The laboratory and the server are left out, since
+/// they depend on C.
 fn macos() -> Work {
     let asked = std::process::Command::new("rustc").args(["--print", "sysroot"]).output();
     let sysroot = asked.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_string());
@@ -182,7 +183,7 @@ fn macos() -> Work {
     Work::Run(vec![Line::new(&words.collect::<Vec<_>>())])
 }
 
-/// mdBook comes from a registry once, and is in cargo's folder from then on.
+/// Builds the site. mdBook is downloaded from a registry once, and stays in cargo's folder.
 fn site(root: &Path) -> Work {
     if !root.join(SITE).is_file() {
         return Work::Skip(format!("there is no {SITE} yet"));
@@ -196,12 +197,13 @@ fn site(root: &Path) -> Work {
     Work::RunIf(fetch, "mdBook is not here and cannot be fetched", vec![format, test, pages])
 }
 
-/// Counted in the documentation, which is written once more, for programs.
+/// Counts the public interface in rustdoc's output for programs.
 fn api() -> Work {
     run(&["cargo", "xtask", "api"])
 }
 
-/// Without its default features: LMDB and SQLite would be compiled from C.
+/// Tests the comparison without its default features, since LMDB and SQLite would be compiled from
+/// C.
 fn compare(root: &Path) -> Work {
     if !root.join(COMPARE).is_file() {
         return Work::Skip(format!("there is no {COMPARE} yet"));
@@ -213,7 +215,7 @@ fn compare(root: &Path) -> Work {
     Work::Run(vec![format, Line::new(&test)])
 }
 
-/// With its default features, which cost five minutes of processor time.
+/// Tests the comparison with its default features, which cost five minutes of processor time.
 fn compare_all(root: &Path) -> Work {
     if !root.join(COMPARE).is_file() {
         return Work::Skip(format!("there is no {COMPARE} yet"));
@@ -225,7 +227,7 @@ fn compare_all(root: &Path) -> Work {
     Work::Run(vec![Line::new(&clippy), Line::new(&test)])
 }
 
-/// SlateDB and what it needs cost three minutes of processor time.
+/// Tests `crates/slate`. SlateDB and its dependencies cost three minutes of processor time.
 fn slate(root: &Path) -> Work {
     if !root.join(SLATE).is_file() {
         return Work::Skip(format!("there is no {SLATE} yet"));
@@ -238,14 +240,14 @@ fn slate(root: &Path) -> Work {
     Work::Run(vec![format, Line::new(&clippy), Line::new(&test)])
 }
 
-/// The crash campaign, as its own command runs it.
+/// Runs the crash campaign as its own command does.
 fn crash(arguments: &[&str]) -> Work {
     run(&[&["cargo", "xtask", "crash"], arguments].concat())
 }
 
-/// Tests under the model checker `name`: the tests of any crate whose name starts so. They are
-/// chosen from the whole workspace, so that its features, and with them all that the three crates
-/// depend on, are those of the other tests, and not compiled again.
+/// Runs the tests under the model checker `name`: those of any crate whose name starts so. They are
+/// chosen from the whole workspace. The features, and with them the dependencies of the three
+/// crates, are then the same as in the other tests, and nothing is compiled again.
 fn model(root: &Path, name: &str, variables: &[(&'static str, &str)]) -> Work {
     let prefix = format!("{name}_");
     let packages: Vec<String> =
@@ -260,7 +262,7 @@ fn model(root: &Path, name: &str, variables: &[(&'static str, &str)]) -> Work {
     Work::Run(vec![variables.iter().fold(line, |line, (name, value)| line.with(name, *value))])
 }
 
-/// What the crate in `crates/<folder>` is called.
+/// Returns the name of the package in `crates/<folder>`.
 fn package_in(root: &Path, folder: &str) -> String {
     let manifest = root.join("crates").join(folder).join("Cargo.toml");
     let text = std::fs::read_to_string(manifest).unwrap_or_default();
@@ -268,7 +270,7 @@ fn package_in(root: &Path, folder: &str) -> String {
     name.map_or_else(|| format!("millpond-{folder}"), |name| name.trim_matches('"').to_string())
 }
 
-/// Folders of `crates/` that hold an integration test whose name starts so.
+/// Returns the folders of `crates/` that hold an integration test whose name starts with `prefix`.
 fn crates_with_tests(root: &Path, prefix: &str) -> Vec<String> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(root.join("crates")).into_iter().flatten().flatten() {
@@ -282,7 +284,8 @@ fn crates_with_tests(root: &Path, prefix: &str) -> Vec<String> {
     names
 }
 
-/// Checking links nothing, so libFuzzer, which is C++, need not be compiled: any path will do.
+/// Checks the fuzz targets. A check links nothing, so libFuzzer, which is C++, need not be
+/// compiled: any path will do.
 fn fuzz(root: &Path) -> Work {
     if !root.join(FUZZ).is_file() {
         return Work::Skip(format!("there is no {FUZZ} yet"));
@@ -320,7 +323,7 @@ mod tests {
     fn an_empty_tree_skips_what_it_does_not_have() {
         let steps = steps(Path::new("no-such-directory"));
         let skipped = steps.iter().filter(|s| matches!(s.work, Work::Skip(_)));
-        // That is a matter of the toolchain.
+        // The step `macos` depends on the toolchain.
         let names: Vec<_> = skipped.map(|s| s.name).filter(|name| *name != "macos").collect();
         let missing = [
             "python",

@@ -4,7 +4,7 @@ use super::outcome::Outcome;
 
 const HEAD: [&str; 4] = ["step", "compile seconds", "run seconds", "tests"];
 
-/// A row per step, and their sum.
+/// Returns a row per step, and their sum.
 fn rows(outcomes: &[Outcome]) -> Vec<[String; 4]> {
     let mut sum = Outcome { name: "sum", ..Outcome::default() };
     let mut rows = Vec::new();
@@ -33,7 +33,7 @@ fn row(outcome: &Outcome) -> [String; 4] {
     [name, compile, run, tests]
 }
 
-/// For a terminal.
+/// Formats the table for a terminal.
 pub fn plain(outcomes: &[Outcome]) -> String {
     let line = |[step, compile, run, tests]: [&str; 4]| {
         format!("{step:<13} {compile:>15} {run:>12} {tests:>15}\n")
@@ -43,7 +43,7 @@ pub fn plain(outcomes: &[Outcome]) -> String {
     std::iter::once(line(HEAD)).chain(rows).collect()
 }
 
-/// For a page.
+/// Formats the table as Markdown.
 pub fn markdown(outcomes: &[Outcome]) -> String {
     let rows = rows(outcomes);
     let rows = rows.iter().map(|row| format!("| {} |\n", row.join(" | ")));

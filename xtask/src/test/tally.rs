@@ -1,4 +1,4 @@
-//! Counting tests from what `cargo test` prints.
+//! Counts tests in the output of `cargo test`.
 
 use std::ops::AddAssign;
 

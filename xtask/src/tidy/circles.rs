@@ -1,8 +1,8 @@
-//! Modules of one folder import each other in no circle: what cannot be told apart cannot be
-//! moved, tested or understood apart.
+//! Modules of one folder must not import each other in a circle: such modules cannot be moved,
+//! tested or understood apart.
 //!
-//! An arrow counts in the folder where its ends part: what a file deep in `a/` imports from a file
-//! deep in `b/` is an arrow from `a/` to `b/`. Code that only tests compile draws none.
+//! An arrow counts in the folder where its two paths part: an import from a file deep in `a/` of a
+//! file deep in `b/` is an arrow from `a/` to `b/`. Code that only tests compile draws no arrow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,10 @@ use super::violation::Violation;
 
 const RULE: &str = "import-circle";
 
-/// For each pair of siblings of one folder, where the first imports the second.
+/// For each pair of siblings of one folder, the file and line where the first imports the second.
 type Arrows = BTreeMap<(String, String), (String, usize)>;
 
-/// Circles that the map does not list, and entries that name more than a circle.
+/// Reports circles that the map does not list, and entries that name more than a circle.
 pub fn check(sources: &[Source<'_>], components: &Components) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut actual: BTreeSet<(String, BTreeSet<String>)> = BTreeSet::new();
@@ -40,7 +40,8 @@ fn covers(entry: &Circle, folder: &str, circle: &BTreeSet<String>) -> bool {
     entry.folder == folder && circle.iter().all(|name| entry.files.contains(name))
 }
 
-/// What is wrong with an entry: it may name one circle, whole and alone, and must say why.
+/// Returns the violation of an entry that does not name exactly one whole circle, or gives no
+/// reason.
 fn stale(entry: &Circle, actual: &BTreeSet<(String, BTreeSet<String>)>) -> Option<Violation> {
     let names: BTreeSet<String> = entry.files.iter().cloned().collect();
     let rest: Vec<String> = actual
@@ -61,7 +62,7 @@ fn stale(entry: &Circle, actual: &BTreeSet<(String, BTreeSet<String>)>) -> Optio
     Some(Violation::new(Components::FILE, 1, RULE, what))
 }
 
-/// The violation of a circle, with one way around it.
+/// Returns the violation of a circle, with one way around it.
 fn unlisted(folder: &str, circle: &BTreeSet<String>, arrows: &Arrows) -> Violation {
     let way = way_around(circle, arrows);
     let steps = way.windows(2).filter_map(|pair| {
@@ -82,7 +83,7 @@ fn unlisted(folder: &str, circle: &BTreeSet<String>, arrows: &Arrows) -> Violati
     Violation::new(file, line, RULE, what)
 }
 
-/// The shortest way from the circle's first module back to it.
+/// Returns the shortest way from the circle's first module back to it.
 fn way_around(circle: &BTreeSet<String>, arrows: &Arrows) -> Vec<String> {
     let Some(start) = circle.first() else { return Vec::new() };
     let mut ways = vec![vec![start.clone()]];
@@ -104,7 +105,7 @@ fn way_around(circle: &BTreeSet<String>, arrows: &Arrows) -> Vec<String> {
     Vec::new()
 }
 
-/// Sets of more than one module that all reach each other.
+/// Returns the sets of more than one module that all reach each other.
 fn circles(arrows: &Arrows) -> BTreeSet<BTreeSet<String>> {
     let mut reached: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (from, to) in arrows.keys() {
@@ -125,7 +126,7 @@ fn circles(arrows: &Arrows) -> BTreeSet<BTreeSet<String>> {
     names.iter().map(circle_of).filter(|circle| circle.len() > 1).collect()
 }
 
-/// The arrows of each folder of a crate that has any.
+/// Returns the arrows of each folder of a crate that has any.
 fn folders(directory: &str, ours: &[&Source<'_>]) -> BTreeMap<String, Arrows> {
     let map = ModuleMap::of(directory, ours);
     let files: BTreeSet<&str> = ours.iter().map(|source| source.path).collect();
@@ -150,7 +151,7 @@ fn folders(directory: &str, ours: &[&Source<'_>]) -> BTreeMap<String, Arrows> {
     folders
 }
 
-/// The module where two paths part, and the children of it that they enter, if both are modules.
+/// Returns the module where two paths part, and the children that they enter, if both are modules.
 fn parting<'a>(
     from: &'a Path,
     to: &'a Path,

@@ -1,10 +1,10 @@
-//! Rules of library code: it never stops the program, hides a test, or is unsafe without a proof.
+//! Rules of library code: it never stops the program, ignores a test, or is unsafe without a proof.
 
 use super::components::Components;
 use super::source::{Kind, Source};
 use super::violation::Violation;
 
-/// Ignored tests, placeholders, panics in library code, unproven or misplaced `unsafe`.
+/// Reports ignored tests, placeholders, panics in library code, and unproven or misplaced `unsafe`.
 pub fn check(source: &Source<'_>, components: &Components) -> Vec<Violation> {
     let mut found = Vec::new();
     let is_library = source.path.starts_with("crates/") && source.path.contains("/src/");
@@ -57,8 +57,9 @@ pub fn check(source: &Source<'_>, components: &Components) -> Vec<Violation> {
     found
 }
 
-/// Whether the token at `at` begins `#[error("… {0} …")] Variant(#[from] Other)`, or a message with
-/// the field `source`. What a type parameter stands for can be reached through the chain only.
+/// Returns `true` if the token at `at` begins `#[error("… {0} …")] Variant(#[from] Other)`, or a
+/// message with the field `source`. A source whose type is a type parameter is exempt, since only
+/// the chain reaches it.
 fn says_its_source(source: &Source<'_>, at: usize) -> bool {
     let is_attribute = at >= 2 && source.is(at - 1, "[") && source.is(at - 2, "#");
     let Some(message) = source.tokens.get(at + 2).filter(|_| is_attribute) else { return false };
@@ -83,7 +84,7 @@ fn check_unsafe(source: &Source<'_>, at: usize, map: &Components, found: &mut Ve
                     there";
         found.push(Violation::new(source.path, line, "unsafe-file", what));
     }
-    // Functions for other languages, and theirs, have the contract of their crate.
+    // Foreign functions, ours and others', have the contract of their crate.
     let is_foreign = source.is(at + 1, "extern");
     if !is_foreign && !source.is_vouched(line, "SAFETY:") && !has_safety_section(source, line) {
         let what = "`unsafe` without a `// SAFETY:` comment above: prove it from named invariants";
@@ -91,7 +92,8 @@ fn check_unsafe(source: &Source<'_>, at: usize, map: &Components, found: &mut Ve
     }
 }
 
-/// An `unsafe fn` or trait states its contract in its docs instead.
+/// Returns `true` if the item's docs have a safety section, where an `unsafe fn` or trait states
+/// its contract.
 fn has_safety_section(source: &Source<'_>, line: usize) -> bool {
     (1..line)
         .rev()

@@ -1,10 +1,11 @@
-//! `components.toml`: which crate and which module may lean on which, and what is still to fall.
+//! `components.toml`: the allowed dependencies between crates and between modules, and
+//! exceptions that must shrink.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// The whole map.
+/// The map of components.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Components {
@@ -26,10 +27,11 @@ pub struct Components {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Code whose cost is its caller's.
+    /// Code whose cost is charged to its caller.
     #[serde(default)]
     pub transparent: Vec<String>,
-    /// Code that is the latching of the component that calls it; some is the standard library's.
+    /// Code that counts as latching of the component that calls it; some of it is in the
+    /// standard library.
     pub latches: Vec<String>,
     pub components: Vec<Charged>,
 }
@@ -39,21 +41,21 @@ pub struct Profile {
 #[serde(deny_unknown_fields)]
 pub struct Charged {
     pub name: String,
-    /// The component that it counts towards where both are judged as one.
+    /// Component that this one counts towards, where both are judged as one.
     pub part_of: Option<String>,
     /// Folders and files.
     pub paths: Vec<String>,
 }
 
-/// One of our crates; it need not exist yet.
+/// One of our crates; it may not exist yet.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Crate {
     pub path: String,
     pub package: String,
-    /// Names (keys of `crates`) of ours that it may depend on.
+    /// Names (keys of `crates`) of our crates that it may depend on.
     pub uses: Vec<String>,
-    /// More of ours that its tests may depend on.
+    /// Further crates of ours that its tests may depend on.
     #[serde(default)]
     pub tests_use: Vec<String>,
 }
@@ -62,22 +64,23 @@ pub struct Crate {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Modules {
-    /// Layers from the top down; a layer may use the ones below it, and nothing in its own.
+    /// Layers from the top down; a module may use the layers below it, and none of its own
+    /// layer.
     #[serde(default)]
     pub layers: Vec<Vec<String>>,
     #[serde(default)]
     pub rules: Vec<Rule>,
 }
 
-/// What the modules that match `of` may use of their own crate.
+/// Uses that the modules matching `of` may make of their own crate.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Module paths; a last part `*` stands for each child by itself.
     pub of: Vec<String>,
-    /// If given, they may use these modules (and what lies in them) and nothing else.
+    /// If given, the only modules that they may use, children included.
     pub may_use: Option<Vec<String>>,
-    /// They may not use these.
+    /// Modules that they may not use.
     #[serde(default)]
     pub never: Vec<String>,
     /// The explanation in the message of a violation.
@@ -89,27 +92,28 @@ pub struct Rule {
 #[serde(deny_unknown_fields)]
 pub struct Circle {
     pub folder: String,
-    /// Their files (`x.rs`), or folders (`x/`).
+    /// Files (`x.rs`) or folders (`x/`) of the modules.
     pub files: Vec<String>,
-    /// Why they are not untangled.
+    /// Reason that the circle remains.
     pub why: String,
 }
 
-/// Limits on how much of the engine its users may see.
+/// Limits on the size of the engine's public interface.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Api {
-    /// Functions and methods in its documentation (`cargo xtask api`).
+    /// Maximum number of functions and methods in its documentation (`cargo xtask api`).
     pub public_functions_max: usize,
 }
 
-/// Shares of doc comments that do not stand alone in an index; they only fall.
+/// Maximum shares of doc comments that do not stand alone in an index; the limits only
+/// fall.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpeningsMax {
-    /// Of those that open with What, Whether, Who, Where or Whose.
+    /// Maximum share of comments that open with What, Whether, Who, Where or Whose.
     pub noun_clauses_percent_max: f64,
-    /// Of those that lean on the item above.
+    /// Maximum share of comments that lean on the item above.
     pub leaning_percent_max: f64,
 }
 

@@ -8,7 +8,8 @@ use crate::tree::Tree;
 
 const RULE: &str = "crate-arrow";
 
-/// Dependencies on our own crates that the map does not allow, and crates that it does not know.
+/// Reports dependencies on our own crates that the map does not allow, and crates that it does
+/// not know.
 pub fn check(tree: &Tree, components: &Components) -> Vec<Violation> {
     let mut found = Vec::new();
     for (path, text) in tree.texts() {
@@ -61,7 +62,7 @@ fn check_manifest(
     }
 }
 
-/// Package names in every dependency table, with whether the table serves tests only.
+/// Returns the package names in every dependency table, with `true` for a table of tests only.
 fn dependencies(manifest: &Table) -> Vec<(String, bool)> {
     let mut names = Vec::new();
     let mut tables = vec![manifest];

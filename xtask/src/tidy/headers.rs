@@ -7,7 +7,7 @@ const RULE: &str = "policy-header";
 /// Folders in which every file is one policy.
 const FOLDERS: [&str; 2] = ["crates/policies/src/policy/", "crates/policies/src/tier2/"];
 
-/// What a header answers, in this order.
+/// Sections of a header, in this order.
 const SECTIONS: [&str; 7] =
     ["Idea", "Source", "State", "Invariants", "Cost", "Deviations", "Defaults"];
 
@@ -46,7 +46,7 @@ pub fn check(path: &str, text: &str) -> Vec<Violation> {
     found
 }
 
-/// The text after a section's mark, up to the next mark.
+/// Returns the text after a section's mark, up to the next mark.
 fn body<'a>(header: &[&'a str], at: usize, mark: &str, number: usize) -> Vec<&'a str> {
     let is_other_mark = |line: &&str| {
         SECTIONS
@@ -61,7 +61,8 @@ fn body<'a>(header: &[&'a str], at: usize, mark: &str, number: usize) -> Vec<&'a
         .collect()
 }
 
-/// Invariants are cited by number: (1), (2), (3) without a gap, or lines `1.`, `2.`, `3.`
+/// Returns a complaint unless invariants are numbered without a gap: (1), (2), (3), or lines
+/// `1.`, `2.`, `3.`
 fn misnumbered(body: &[&str]) -> Option<String> {
     let text = body.join("\n");
     let in_brackets: Vec<usize> =
@@ -72,7 +73,7 @@ fn misnumbered(body: &[&str]) -> Option<String> {
     if numbers.is_empty() {
         return Some("invariants are numbered: `(1) …  (2) …`".to_string());
     }
-    // A number that was already given is a reference to it.
+    // A number that occurred before is a reference to that invariant.
     let mut last = 0;
     for number in numbers {
         if number > last + 1 || number == 0 {

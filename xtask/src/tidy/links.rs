@@ -1,11 +1,11 @@
-//! Links in Markdown that point into the repository lead somewhere.
+//! Links in Markdown that point into the repository must resolve.
 
 use super::violation::Violation;
 use crate::tree::Tree;
 
 const RULE: &str = "dead-link";
 
-/// Links of every Markdown file whose target is no file or directory of the tree.
+/// Reports links of Markdown files whose target is no file or directory of the tree.
 pub fn check(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".md")) {
@@ -30,12 +30,12 @@ pub fn check(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// The line without its `code`, which may look like a link.
+/// Returns the line without its `code`, which may look like a link.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join(" ")
 }
 
-/// Targets of `[text](target)` and `[label]: target` that are paths.
+/// Returns the targets of `[text](target)` and `[label]: target` that are paths.
 fn targets(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut add = |target: &str| {
@@ -58,7 +58,7 @@ fn targets(line: &str) -> Vec<String> {
     found
 }
 
-/// The target as a path from the root; `None` if it leaves the repository.
+/// Returns the target as a path from the root; `None` if it leaves the repository.
 pub(super) fn resolve(file: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = match target.strip_prefix('/') {
         Some(_) => Vec::new(),

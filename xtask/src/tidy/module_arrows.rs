@@ -1,8 +1,8 @@
 //! Arrows inside a crate, which cargo cannot see: paths that start with `crate`, `super` or
 //! `self`, against `components.toml`.
 //!
-//! A re-export does not open a side door: what counts is where the name is defined. Code that only
-//! tests compile is free: a twin test must be able to name two policies.
+//! A re-export is no way around the rules: a use counts for the module that defines the name. Code
+//! that only tests compile is exempt, since a twin test must be able to name two policies.
 
 use super::components::{Components, Modules};
 use super::module_map::{ModuleMap, Path, module_of, paths};
@@ -11,7 +11,7 @@ use super::violation::Violation;
 
 const RULE: &str = "module-arrow";
 
-/// Uses that the map of a crate's modules does not allow.
+/// Reports uses that the map of a crate's modules does not allow.
 pub fn check(sources: &[Source<'_>], components: &Components) -> Vec<Violation> {
     let mut found = Vec::new();
     for (name, modules) in &components.modules {
@@ -51,7 +51,7 @@ fn check_file(
     }
 }
 
-/// Why `from` may not use `target`, if it may not.
+/// Returns the reason that `from` may not use `target`, if there is one.
 fn forbidden(from: &Path, target: &Path, modules: &Modules) -> Option<String> {
     let layer = |path: &Path| {
         let first = path.first()?;
@@ -89,7 +89,7 @@ fn is_named(target: &Path, modules: &Modules) -> bool {
     lists.into_iter().any(|m| m.split("::").next() == target.first().map(String::as_str))
 }
 
-/// The part of `path` that `pattern` covers.
+/// Returns the part of `path` that `pattern` covers.
 fn matched(pattern: &str, path: &Path) -> Option<Path> {
     let parts: Vec<&str> = pattern.split("::").collect();
     if path.len() < parts.len() {

@@ -1,17 +1,17 @@
-//! `mod.rs` holds no logic: docs, attributes, `mod` and `use` lines only.
+//! A `mod.rs` holds no logic, only docs, attributes, `mod` and `use` lines.
 //!
-//! The profiler attributes time by module path; logic in a `mod.rs` would be charged to a whole
-//! folder.
+//! The profiler attributes time by module path, so logic in a `mod.rs` would be charged to a
+//! whole folder.
 
 use super::source::{Kind, Source};
 use super::violation::Violation;
 
 const RULE: &str = "mod-file";
 
-/// The first token of each item that does not belong into a `mod.rs`.
+/// Reports each item that does not belong in a `mod.rs`, at its first token.
 pub fn check(source: &Source<'_>) -> Vec<Violation> {
     let mut found = Vec::new();
-    // Helpers shared by integration tests live in `tests/common/mod.rs`, as cargo wants it.
+    // Helpers shared by integration tests are in `tests/common/mod.rs`, as cargo requires.
     if !source.path.ends_with("/mod.rs") || source.path.contains("/tests/") {
         return found;
     }

@@ -1,32 +1,32 @@
-//! The modules of one crate: which paths of its files lead to which of them.
+//! The modules of one crate, and the resolution of paths to them.
 //!
-//! A name that a root or a `mod.rs` re-exports counts as the module where it is defined.
+//! A name that a root or a `mod.rs` re-exports counts for the module that defines it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::{Kind, Source, module_directory};
 
-/// Re-exports of re-exports are followed this far.
+/// Maximum length of a chain of re-exports.
 const HOPS_MAX: usize = 8;
 
 /// A path from the crate's root.
 pub type Path = Vec<String>;
 
-/// The module that a file holds.
+/// Returns the module that a file holds.
 pub fn module_of(path: &str, directory: &str) -> Path {
     let module = module_directory(path);
     let module = module.strip_prefix(directory.trim_end_matches('/')).unwrap_or("");
     module.split('/').filter(|p| !p.is_empty()).map(str::to_string).collect()
 }
 
-/// The modules of one crate, and what their roots re-export.
+/// Modules of one crate, and the re-exports of their roots.
 pub struct ModuleMap {
     modules: BTreeSet<Path>,
     exports: BTreeMap<Path, Path>,
 }
 
 impl ModuleMap {
-    /// The map of the crate whose sources, all of `sources`, lie in `directory`.
+    /// Returns the map of the crate in `directory`, whose sources are `sources`.
     pub fn of(directory: &str, sources: &[&Source<'_>]) -> Self {
         let mut modules: BTreeSet<Path> = BTreeSet::new();
         for source in sources {
@@ -42,7 +42,7 @@ impl ModuleMap {
         map
     }
 
-    /// Notes `use a::b::{C, D as E};` as `C -> a::b::C`, `E -> a::b::D`.
+    /// Records `use a::b::{C, D as E};` as `C -> a::b::C`, `E -> a::b::D`.
     fn read_exports(&mut self, source: &Source<'_>, module: &Path) {
         for at in 0..source.tokens.len() {
             // A test may import another thing by the name of one that its module defines.
@@ -60,7 +60,8 @@ impl ModuleMap {
         }
     }
 
-    /// A path as written in `module`, seen from the root; a foreign one is marked by `extern`.
+    /// Returns a path written in `module` as a path from the root. A foreign path is marked by
+    /// `extern`.
     fn anchor(&self, module: &Path, path: Path) -> Path {
         let Some(first) = path.first().cloned() else { return path };
         if ["crate", "self", "super"].contains(&first.as_str()) {
@@ -97,7 +98,8 @@ impl ModuleMap {
     }
 }
 
-/// Every path of the file that starts at this crate: line, module it stands in, path from the root.
+/// Returns every path of the file that starts at this crate: line, enclosing module, path from the
+/// root.
 pub fn paths(source: &Source<'_>, file_module: &Path) -> Vec<(usize, Path, Path)> {
     let mut inline: Vec<(usize, String)> = Vec::new();
     let mut found = Vec::new();
@@ -110,7 +112,7 @@ pub fn paths(source: &Source<'_>, file_module: &Path) -> Vec<(usize, Path, Path)
             && ["crate", "self", "super"].contains(&token.text.as_str())
             && source.is_path_separator(at + 1);
         let is_middle = at >= 1 && source.is(at - 1, ":");
-        // `pub(in crate::x)` names an ancestor to be seen by, not one to use.
+        // `pub(in crate::x)` names an ancestor for visibility and uses nothing.
         let is_visibility = at >= 1 && source.is(at - 1, "in") && at >= 2 && source.is(at - 2, "(");
         if !is_start || is_middle || is_visibility {
             continue;
@@ -153,7 +155,7 @@ fn tree(
         }
         let is_part = token.kind == Kind::Ident || source.is(at, "*");
         if !is_part {
-            // A turbofish or something unforeseen: what was read so far is the path.
+            // At a turbofish or an unexpected token, the path ends here.
             leaves.push((token.line, prefix, None));
             return at + 1;
         }

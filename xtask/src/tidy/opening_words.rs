@@ -1,4 +1,5 @@
-//! The shares of doc comments that do not stand alone in an index: they may only fall.
+//! Limits on the shares of doc comments that do not stand alone in an index; the shares
+//! may only fall.
 
 use super::components::Components;
 use super::house::Openings;
@@ -6,7 +7,8 @@ use super::violation::Violation;
 
 const RULE: &str = "opening";
 
-/// A share above the map's, of the whole tree: no single comment breaks the rule.
+/// Reports a share above the map's limit. It is a share of the whole tree, so no single
+/// comment breaks the rule.
 pub fn check(openings: &Openings, components: &Components) -> Vec<Violation> {
     let Some(most) = &components.openings else { return Vec::new() };
     let shares = [
@@ -36,7 +38,7 @@ pub fn check(openings: &Openings, components: &Components) -> Vec<Violation> {
     found
 }
 
-/// Both shares with their ceilings, in one line.
+/// Formats both shares with their limits in one line.
 pub fn summary(openings: &Openings, components: &Components) -> String {
     let Some(most) = &components.openings else { return String::new() };
     format!(

@@ -11,11 +11,11 @@ pub struct Options {
     pub rules: Vec<String>,
     /// List the largest hundredth of files, folders and functions instead of ten of each.
     pub outliers: bool,
-    /// Print the house in figures instead of checking the rules.
+    /// Print the figures of the code base instead of checking the rules.
     pub table: bool,
-    /// As JSON.
+    /// Print the figures as JSON.
     pub json: bool,
-    /// The count whose places are listed below the table.
+    /// Count whose places are listed below the table.
     pub sites: Option<Sites>,
 }
 

@@ -1,7 +1,7 @@
 //! The largest files, folders and functions, for the reviewer.
 //!
-//! Nothing here is a violation: a file is one noun that a reader can hold, a function one thought,
-//! and no number tells whether it is. Where these lists change, a person looks.
+//! Nothing here is a violation. A file should be one noun that a reader can hold, a function one
+//! thought, and no number can check that. When these lists change, a person looks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use super::source::{Kind, Source};
 use crate::tree::Tree;
 
-/// The number of each kind that each run prints.
+/// Number of each kind that every run prints.
 const FEW: usize = 10;
 /// `--outliers` prints the largest one in a hundred.
 const ONE_IN: usize = 100;
@@ -21,7 +21,7 @@ struct Sized {
     place: String,
 }
 
-/// The three lists, each from the largest down; `all` lists the largest hundredth of each.
+/// Returns the three lists, largest first; `all` lists the largest hundredth of each kind.
 pub fn report(tree: &Tree, sources: &[Source<'_>], all: bool) -> String {
     let lists = [
         ("files by lines", files(tree)),
@@ -44,7 +44,7 @@ fn is_source(path: &str) -> bool {
     path.starts_with("crates/") && path.contains("/src/") && path.ends_with(".rs")
 }
 
-/// Sources of crates.
+/// Returns the sources of crates with their sizes.
 fn files(tree: &Tree) -> Vec<Sized> {
     let sources = tree.texts().filter(|(path, _)| is_source(path));
     let sized =
@@ -52,7 +52,8 @@ fn files(tree: &Tree) -> Vec<Sized> {
     sources.map(sized).collect()
 }
 
-/// Folders of sources; their `mod.rs` is the table of contents and not counted.
+/// Returns the folders of sources with their sizes. A `mod.rs` is a table of contents and not
+/// counted.
 fn folders(tree: &Tree) -> Vec<Sized> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for (path, _) in tree.texts().filter(|(path, _)| is_source(path)) {
@@ -66,7 +67,7 @@ fn folders(tree: &Tree) -> Vec<Sized> {
     counts.into_iter().map(sized).collect()
 }
 
-/// Functions with a body, those of tests and inside macros included.
+/// Returns the functions with a body, including those in tests and macros.
 fn functions(sources: &[Source<'_>]) -> Vec<Sized> {
     let mut found = Vec::new();
     for source in sources {
@@ -84,7 +85,8 @@ fn functions(sources: &[Source<'_>]) -> Vec<Sized> {
     found
 }
 
-/// The last line of the function whose signature goes on at `next`; one of a trait may have none.
+/// Returns the last line of the function whose signature continues at `next`. A trait's function
+/// may have no body.
 fn end_of_body(source: &Source<'_>, mut next: usize) -> Option<usize> {
     while next < source.tokens.len() && !source.is(next, ";") {
         let open = &source.tokens[next];

@@ -1,25 +1,27 @@
-//! Paragraphs of Markdown, which comments are, too, and their words.
+//! Paragraphs of Markdown and of comments, and their words.
 //!
-//! A phrase may go on in the next line, but not in the next paragraph, item, cell or piece of code.
+//! A phrase may continue in the next line, but not in the next paragraph, item, cell or piece of
+//! code.
 
 use super::prose::Passage;
 
-/// Stands for each character of inline code, which says nothing in words.
+/// Replaces each character of inline code, which holds no words.
 pub const CODE: char = '\u{1}';
 
 /// A word of a paragraph.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Word {
-    /// In lower case.
+    /// Text of the word in lower case.
     pub text: String,
-    /// Of the file.
+    /// Line of the file.
     pub line: usize,
     /// Set if only blanks separate the word from the one before.
     pub follows: bool,
     pub starts_sentence: bool,
 }
 
-/// Paragraphs, list items, headings and rows of a passage; a block of code is one paragraph.
+/// Returns the paragraphs, list items, headings and rows of a passage. A block of code is one
+/// paragraph.
 pub fn split(passage: &Passage) -> Vec<Passage> {
     let mut done = Vec::new();
     let mut open: Option<Passage> = None;
@@ -58,7 +60,7 @@ pub fn split(passage: &Passage) -> Vec<Passage> {
     done
 }
 
-/// Returns the text behind the mark of a list item, if the line is one.
+/// Returns the text after the mark of a list item, if the line is one.
 fn item(line: &str) -> Option<&str> {
     let bullet = ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark));
     bullet.or_else(|| {
@@ -76,7 +78,8 @@ fn finish(open: Option<Passage>, is_code: bool, done: &mut Vec<Passage>) {
     }
 }
 
-/// The text with a mark for each character of `code`; a last tick without partner opens none.
+/// Returns the text with a mark for each character of `code`. A last tick without partner opens
+/// no code.
 fn without_code(text: &str) -> String {
     let pieces: Vec<&str> = text.split('`').collect();
     let mut plain = String::with_capacity(text.len());
@@ -90,7 +93,7 @@ fn without_code(text: &str) -> String {
     plain
 }
 
-/// The words of a paragraph, in order.
+/// Returns the words of a paragraph, in order.
 pub fn words(paragraph: &Passage) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     let mut line = paragraph.line;

@@ -1,4 +1,4 @@
-//! The list of phrases that the project does not use, each with what to write instead.
+//! The list of phrases that the project avoids, each with its replacement.
 
 use super::paragraphs::Word;
 
@@ -12,25 +12,25 @@ pub struct Entry {
 /// One spelling of a phrase.
 #[derive(Debug)]
 pub struct Pattern {
-    /// As it stands in the list.
+    /// Text as written in the list.
     pub text: String,
     words: Vec<String>,
-    /// A word that makes it harmless when it follows.
+    /// Word that makes the phrase harmless when it follows.
     but_not: Option<String>,
     /// Set if the phrase counts only where a sentence of a doc comment starts.
     at_start: bool,
 }
 
-/// Files in which a phrase is the field's own.
+/// Files in which a phrase is a term of the field.
 #[derive(Debug)]
 pub struct Exemption {
-    /// Of the list.
+    /// Line of the list.
     pub line: usize,
     pub path: String,
     pub phrase: String,
 }
 
-/// The list as read.
+/// The parsed list.
 #[derive(Debug, Default)]
 pub struct PhraseList {
     pub entries: Vec<Entry>,
@@ -75,7 +75,8 @@ impl Pattern {
         }
     }
 
-    /// The number of words that it covers where `words` begin, if it does.
+    /// Returns the number of words that the pattern covers at the start of `words`, if it
+    /// matches.
     pub fn matches(&self, words: &[Word], is_doc: bool) -> Option<usize> {
         let count = self.words.len();
         let covered = words.get(..count)?;

@@ -1,7 +1,7 @@
-//! One language: phrases that grew here give way to the field's terms.
+//! Replaces phrases that grew in this project by the field's terms.
 //!
-//! Only what is written in words counts: comments, string literals, Markdown. Names of code may
-//! contain such a phrase, and so may inline code, which cites them.
+//! The check reads comments, string literals and Markdown. Names in code may contain such a
+//! phrase, and so may inline code, which cites them.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +16,10 @@ const RULE: &str = "phrase";
 /// Path of the list of refused phrases.
 pub const LIST: &str = "xtask/phrases.txt";
 
-/// Markdown that is left as it was written: what happened, and what was measured then.
+/// Markdown that stays as it was written: records of past changes and measurements.
 const RECORDS: [&str; 2] = ["CHANGELOG.md", "docs/reports/"];
 
-/// Phrases of the list in the tree, and lines of the list that mean nothing.
+/// Reports phrases of the list in the tree, and lines of the list without meaning.
 pub fn check(tree: &Tree, list: &str) -> Vec<Violation> {
     let list = PhraseList::parse(list);
     let mut used: BTreeSet<usize> = BTreeSet::new();
@@ -62,8 +62,8 @@ fn passages(path: &str, text: &str) -> Vec<Passage> {
     Vec::new()
 }
 
-/// The phrases of a paragraph: line, entry, and how it is written there. An entry counts once
-/// where several of its variants overlap.
+/// Returns the phrases of a paragraph: line, entry, and the phrase as written. An entry
+/// counts once where several of its variants overlap.
 fn phrases<'a>(paragraph: &Passage, list: &'a PhraseList) -> Vec<(usize, &'a Entry, String)> {
     let words = words(paragraph);
     let mut found = Vec::new();
@@ -82,7 +82,7 @@ fn phrases<'a>(paragraph: &Passage, list: &'a PhraseList) -> Vec<(usize, &'a Ent
     found
 }
 
-/// The line of the list that exempts this file, if one does.
+/// Returns the line of the list that exempts this file, if there is one.
 fn exemption(list: &PhraseList, path: &str, entry: &Entry) -> Option<usize> {
     let names = |phrase: &str| entry.variants.iter().any(|variant| variant.text == phrase);
     let mut exemptions = list.exemptions.iter();

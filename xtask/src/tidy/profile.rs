@@ -1,4 +1,4 @@
-//! Every module that a run can spend time in has a component that the profiler charges it to.
+//! Every module that uses run time must have a component that the profiler charges.
 
 use super::components::Components;
 use super::violation::Violation;
@@ -6,10 +6,10 @@ use crate::tree::Tree;
 
 const RULE: &str = "profile";
 
-/// Crates whose code no run of the engine spends time in.
+/// Crates whose code never runs with the engine.
 const OTHERS: [&str; 3] = ["crates/compare/", "crates/site/", "crates/slate/"];
 
-/// Sources that no component has, and paths of components that lead to none.
+/// Reports sources without a component, and component paths without a source.
 pub fn check(tree: &Tree, components: &Components) -> Vec<Violation> {
     let Some(profile) = &components.profile else { return Vec::new() };
     let mut found = Vec::new();
@@ -27,7 +27,7 @@ pub fn check(tree: &Tree, components: &Components) -> Vec<Violation> {
             found.push(Violation::new(source, 1, RULE, what));
         }
     }
-    // The standard library's are not in the tree.
+    // Paths of the standard library are not in the tree.
     let latches = profile.latches.iter().map(String::as_str);
     let transparent = profile.transparent.iter().map(String::as_str);
     let paths = paths.iter().copied().chain(transparent);
@@ -58,7 +58,7 @@ fn is_source(path: &str) -> bool {
     is_code && !OTHERS.iter().any(|other| path.starts_with(other))
 }
 
-/// Returns `true` if `source` is `path`, or is in that folder.
+/// Returns `true` if `source` is `path`, or is in the folder `path`.
 fn is_in(source: &str, path: &str) -> bool {
     source.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -1,7 +1,7 @@
 //! Prose of a Rust file: its comments and string literals.
 //!
-//! A lexer of its own, since the tokens of a file hold no plain comments. It finds where comments
-//! and literals begin and end, and knows nothing else.
+//! It has its own lexer, since a file's tokens hold no plain comments. The lexer finds the ends
+//! of comments and literals, and knows nothing else.
 
 /// Text of one kind that stands together, such as the lines of one comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Passage {
     pub is_doc: bool,
     /// Line where the passage begins, from 1.
     pub line: usize,
-    /// Without what marks it as a comment or literal; a line of it is a line of the file.
+    /// Text without the marks of a comment or literal; each of its lines is a line of the file.
     pub text: String,
 }
 
@@ -20,11 +20,11 @@ struct Lexer<'a> {
     at: usize,
     line: usize,
     passages: Vec<Passage>,
-    /// Mark of the line comment that the next line may continue, and the line it ended in.
+    /// Mark of the line comment that the next line may continue, and its last line.
     open: Option<(&'static str, usize)>,
 }
 
-/// The comments and string literals of a Rust file.
+/// Returns the comments and string literals of a Rust file.
 pub fn of_rust(text: &str) -> Vec<Passage> {
     let mut lexer = Lexer { text, at: 0, line: 1, passages: Vec::new(), open: None };
     while let Some(first) = lexer.rest().chars().next() {
@@ -121,7 +121,7 @@ impl<'a> Lexer<'a> {
         self.skip(end);
     }
 
-    /// A literal with escapes; they become blanks.
+    /// Reads a literal whose escapes become blanks.
     fn literal(&mut self) {
         let mut text = String::new();
         let mut characters = self.rest().char_indices().skip(1);
@@ -143,7 +143,7 @@ impl<'a> Lexer<'a> {
         self.skip(end);
     }
 
-    /// A character, which is passed over whole, or a lifetime.
+    /// Skips a character literal, or the quote of a lifetime.
     fn quote(&mut self) {
         let rest = self.rest();
         let mut characters = rest.char_indices().skip(1);
@@ -159,7 +159,7 @@ impl<'a> Lexer<'a> {
         self.skip(end);
     }
 
-    /// A word of code, which may be the prefix of a raw literal.
+    /// Reads a word of code, which may be the prefix of a raw literal.
     fn word(&mut self) {
         let word: &str = self.rest().split(|c| !is_word(c)).next().unwrap_or("");
         self.skip(word.len());

@@ -18,7 +18,7 @@ use crate::tree::{Tree, root};
 
 const MAP: &str = Components::FILE;
 
-/// `cargo xtask tidy [RULE]…`: prints what is wrong; true if nothing is.
+/// `cargo xtask tidy [RULE]…`: prints violations; returns `true` if there are none.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let options = Options::parse(arguments)?;
     let tree = Tree::load(&root())?;
@@ -55,12 +55,12 @@ pub fn check() -> Result<bool> {
     main(&[])
 }
 
-/// A planted bug that is of no use.
+/// Returns the violation of a planted bug that is useless.
 fn unfit(fault: planted::Fault) -> Violation {
     Violation::new(&fault.path, 1, "planted", fault.why)
 }
 
-/// The number of violations, and that of each rule.
+/// Formats the number of violations, in total and per rule.
 fn sum(found: &[Violation]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for violation in found {
@@ -71,7 +71,7 @@ fn sum(found: &[Violation]) -> String {
     format!("{} violation{plural}: {}", found.len(), rules.join(", "))
 }
 
-/// Prints the figures of the house, and the places that one of them counts.
+/// Prints the figures of the code base, and the places of one count.
 fn print_house(tree: &Tree, options: &Options) -> Result<()> {
     let components = read_map(tree)?;
     let (sources, _) = read_sources(tree);
@@ -92,7 +92,8 @@ fn read_map(tree: &Tree) -> Result<Components> {
     Components::parse(map).with_context(|| format!("reading {MAP}"))
 }
 
-/// All Rust files, with tests told from code, and those that do not parse.
+/// Reads all Rust files and marks test code; returns the parsed ones, and violations for the
+/// others.
 fn read_sources(tree: &Tree) -> (Vec<Source<'_>>, Vec<Violation>) {
     let mut found = Vec::new();
     let mut sources = Vec::new();
@@ -138,7 +139,8 @@ fn violations(
     found
 }
 
-/// A file behind `#[cfg(test)] mod x;` is test code from its first line, and so is all below it.
+/// Marks the files of `#[cfg(test)] mod x;`, and all files below, as test code from their first
+/// line.
 fn mark_test_files(sources: &mut [Source<'_>]) {
     let mut prefixes = Vec::new();
     for source in sources.iter() {

@@ -1,9 +1,10 @@
-//! Code in Markdown is compiled or run by a test, or says why it is not.
+//! Code in Markdown is compiled or run by a test, or gives the reason that it is not.
 //!
-//! Rust is, in a page that some crate includes as its documentation; C and Python are, in a page
-//! that a test names. The line above other samples is a comment: `<!-- from FILE -->`, a file that
-//! has the sample's lines in their order, or `<!-- not run: REASON -->`. Commands are read by a
-//! test of the command line (`crates/cli/tests/samples.rs`).
+//! Rust is compiled in a page that some crate includes as its documentation; C and Python are run
+//! in a page that a test names. Other samples have a comment in the line above:
+//! `<!-- from FILE -->` names a file that has the sample's lines in order, and
+//! `<!-- not run: REASON -->` gives a reason. A test of the command line reads the commands
+//! (`crates/cli/tests/samples.rs`).
 
 use std::collections::BTreeSet;
 
@@ -12,12 +13,12 @@ use super::violation::Violation;
 use crate::tree::Tree;
 
 const RULE: &str = "sample";
-/// Fewer characters give no reason.
+/// Minimum characters of a reason.
 const REASON_MIN: usize = 12;
-/// The package's own tests run what is in it.
+/// Folder whose samples the package's own tests run.
 const APART: &str = "python/";
 
-/// Samples that nothing compiles, and marks that are not true.
+/// Reports samples that nothing compiles, and marks that are wrong.
 pub fn check(tree: &Tree) -> Vec<Violation> {
     let included = included(tree);
     let mut found = Vec::new();
@@ -36,9 +37,9 @@ pub fn check(tree: &Tree) -> Vec<Violation> {
 
 /// A block of code.
 struct Sample<'t> {
-    /// Of its fence, from 1.
+    /// Line of the opening fence, from 1.
     line: usize,
-    /// Text behind the opening fence, such as `rust,ignore`.
+    /// Text after the opening fence, such as `rust,ignore`.
     info: &'t str,
     /// The line above it.
     above: &'t str,
@@ -64,7 +65,7 @@ fn samples(text: &str) -> Vec<Sample<'_>> {
     found
 }
 
-/// What is wrong with a sample.
+/// Returns the fault of a sample, if it has one.
 fn complaint(
     tree: &Tree,
     included: &BTreeSet<String>,
@@ -99,7 +100,7 @@ fn complaint(
     })
 }
 
-/// Whether `file` lacks a line of the sample, or has them in another order.
+/// Returns a complaint if `file` lacks a line of the sample, or has the lines in another order.
 fn misquoted(tree: &Tree, path: &str, file: &str, code: &[&str]) -> Option<String> {
     let Some(text) = resolve(path, file).and_then(|file| tree.text(&file)) else {
         return Some(format!("`{file}` is no file of the repository: mend the mark"));
@@ -113,14 +114,14 @@ fn misquoted(tree: &Tree, path: &str, file: &str, code: &[&str]) -> Option<Strin
     None
 }
 
-/// The line without blanks and without the remark at its end.
+/// Returns the line without blanks and without the remark at its end.
 fn without_remark(line: &str) -> &str {
     let code = line.find(" //").map_or(line, |at| &line[..at]);
     let code = code.trim();
     if code.starts_with("//") { "" } else { code }
 }
 
-/// Pages that crates include as documentation, which rustdoc tests.
+/// Returns the pages that crates include as documentation, which rustdoc tests.
 fn included(tree: &Tree) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".rs")) {

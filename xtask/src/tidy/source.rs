@@ -1,8 +1,8 @@
 //! A Rust file as a flat list of tokens.
 //!
-//! The checks ask about sequences of tokens (`. unwrap (`, `crate :: pool`) and about the line
-//! where they stand. A flat list answers both, also inside macros such as `proptest!`, whose
-//! bodies a syntax tree leaves unparsed.
+//! The checks search for sequences of tokens (`. unwrap (`, `crate :: pool`) and need their
+//! lines. A flat list gives both, even inside macros such as `proptest!`, whose bodies a syntax
+//! tree leaves unparsed.
 
 use std::ops::RangeInclusive;
 
@@ -24,7 +24,7 @@ pub struct Token {
     pub kind: Kind,
     pub text: String,
     pub line: usize,
-    /// Differs from `line` only for a literal that spans lines.
+    /// Last line of the token; differs from `line` only for a literal that spans lines.
     pub line_end: usize,
     /// For a delimiter the index of its partner, for all others their own index.
     pub mate: usize,
@@ -42,7 +42,7 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Splits `text` into tokens; the error says what the lexer disliked.
+    /// Splits `text` into tokens; the error is the lexer's message.
     pub fn parse(path: &'a str, text: &'a str) -> Result<Self, String> {
         let stream: TokenStream = text.parse().map_err(|e| format!("{e}"))?;
         let mut tokens = Vec::new();
@@ -67,7 +67,8 @@ impl<'a> Source<'a> {
         self.all_test || self.test_lines.iter().any(|lines| lines.contains(&line))
     }
 
-    /// Names of the modules that this file declares for tests only (`#[cfg(test)] mod x;`).
+    /// Returns the names of modules that this file declares for tests only
+    /// (`#[cfg(test)] mod x;`).
     pub fn test_modules(&self) -> Vec<String> {
         let mut names = Vec::new();
         for (start, _) in test_items(&self.tokens) {
@@ -85,7 +86,7 @@ impl<'a> Source<'a> {
         names
     }
 
-    /// The line of text with this number, counted from 1.
+    /// Returns the line with this number, counted from 1.
     pub fn line(&self, number: usize) -> &'a str {
         self.lines.get(number.wrapping_sub(1)).copied().unwrap_or("")
     }
@@ -116,7 +117,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The directory in which the modules declared by the file at `path` lie.
+/// Returns the directory of the modules that the file at `path` declares.
 pub fn module_directory(path: &str) -> String {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     match name {
@@ -167,8 +168,8 @@ fn flatten(stream: TokenStream, into: &mut Vec<Token>) {
     }
 }
 
-/// Items marked `#[test]` or `#[cfg(… test …)]`: index of the first token after the attributes,
-/// and the lines they cover.
+/// Returns the items marked `#[test]` or `#[cfg(… test …)]`: the index of the first token after
+/// the attributes, and the item's lines.
 fn test_items(tokens: &[Token]) -> impl Iterator<Item = (usize, RangeInclusive<usize>)> {
     let is = |at: usize, text: &str| tokens.get(at).is_some_and(|t: &Token| t.text == text);
     (0..tokens.len()).filter_map(move |at| {

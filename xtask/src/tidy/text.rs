@@ -1,11 +1,11 @@
-//! Columns, tabs, trailing blanks, and paths of somebody's machine.
+//! Columns, tabs, trailing blanks, and machine paths.
 
 use super::source::{Kind, Source};
 use super::violation::Violation;
 
 const COLUMNS_MAX: usize = 100;
 
-/// Written in two parts so that this file does not break its own rule.
+/// Each path is written in two parts, so that this file does not break its own rule.
 const MACHINE_PATHS: [&str; 5] = [
     concat!("/wo", "rk/"),
     concat!("/ro", "ot/"),
@@ -14,7 +14,7 @@ const MACHINE_PATHS: [&str; 5] = [
     concat!("/ho", "me/"),
 ];
 
-/// Rules for any text file; `source` is given for Rust.
+/// Checks the rules for any text file; `source` is given for Rust.
 pub fn check(path: &str, text: &str, source: Option<&Source<'_>>) -> Vec<Violation> {
     let mut found = Vec::new();
     let is_ours = [".rs", ".md", ".toml"].iter().any(|ending| path.ends_with(ending));
@@ -43,7 +43,8 @@ pub fn check(path: &str, text: &str, source: Option<&Source<'_>>) -> Vec<Violati
     found
 }
 
-/// Links, rows of tables in comments and inline tables of TOML cannot be broken.
+/// Returns `true` for links, table rows in comments and inline tables of TOML, which
+/// cannot be broken.
 fn may_be_long(line: &str) -> bool {
     let line = line.trim_start();
     let is_comment = line.starts_with("//") || line.starts_with('#');

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// What a check found: where, which rule, what is wrong and how to mend it.
+/// A finding of a check: its place, its rule, and a message that names the fault and the
+/// remedy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
     pub file: String,
@@ -23,7 +24,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Tests compare findings by line and rule.
+/// Returns line and rule of each finding, by which tests compare.
 #[cfg(test)]
 pub fn brief(found: &[Violation]) -> Vec<(usize, &'static str)> {
     found.iter().map(|v| (v.line, v.rule)).collect()

@@ -1,4 +1,4 @@
-//! Other programs: run, with the command shown.
+//! Runs other programs and shows their commands.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::test::Line;
 
-/// Runs it, and shows how it is repeated.
+/// Runs the command, and prints it so that you can repeat it.
 pub fn run(command: &mut Command) -> Result<()> {
     let line = shown(command);
     println!("$ {line}");
@@ -17,7 +17,8 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The command as a shell takes it. Of its variables only a folder before `PATH` is shown.
+/// Formats the command for a shell. Of its variables, only a folder before `PATH` is
+/// shown.
 fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
@@ -29,7 +30,7 @@ fn shown(command: &Command) -> String {
     format!("{}{}{line}", folder.unwrap_or_default(), path.unwrap_or_default())
 }
 
-/// `PATH` with a folder that comes first.
+/// Returns `PATH` with `folder` in front.
 pub fn before_path(folder: impl Into<PathBuf>) -> Result<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(folder.into()).chain(std::env::split_paths(&path));

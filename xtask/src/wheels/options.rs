@@ -7,13 +7,13 @@ use anyhow::{Context, Result, bail};
 /// Targets that wheels are built for; the first part of each is the machine.
 pub const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
 
-/// The wheels to make, and how to try one of another machine.
+/// Wheels to make, and the system in which to try one of another machine.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Options {
     pub targets: Vec<&'static str>,
-    /// A system of the other machine, with Python in it.
+    /// File system of the other machine, with Python in it.
     pub system: Option<PathBuf>,
-    /// Set if the wheels exist already, and are only to be tried.
+    /// Set to try existing wheels only.
     pub is_built: bool,
 }
 
@@ -44,7 +44,7 @@ fn target(name: &str) -> Result<&'static str> {
     found.with_context(|| format!("wheels are for {}, not `{name}`", TARGETS.join(" and ")))
 }
 
-/// The machine of a target, as Python calls it, too.
+/// Returns the machine of a target; Python uses the same name.
 pub fn machine(target: &str) -> &str {
     target.split('-').next().unwrap_or(target)
 }

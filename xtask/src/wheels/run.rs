@@ -1,4 +1,4 @@
-//! Builds the source archive and the wheels in `target/wheels`, and has each of them tried.
+//! Builds the source archive and the wheels in `target/wheels`, and tries each of them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,10 +10,10 @@ use super::options::{Options, machine};
 use super::try_out::{Place, try_out};
 use crate::tree::{root, target_directory};
 
-/// Makes wheels, and links them: the versions with which the last wheels were made.
+/// Tools that make and link wheels, in the versions used for the last wheels.
 const TOOLS: [&str; 2] = ["maturin==1.16.0", "ziglang==0.17.1"];
 
-/// Makes everything that is asked for; true, since what fails is an error.
+/// Makes all requested wheels; returns `true`, since a failure is an error.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let options = Options::of(arguments)?;
     if !options.is_built {
@@ -42,7 +42,7 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether Rust can compile for it: said before minutes have passed.
+/// Fails if Rust cannot compile for the target, before minutes of building.
 fn has_library(target: &str) -> Result<()> {
     let asked = ["--print", "target-libdir", "--target", target];
     let output = Command::new("rustc").args(asked).output().context("starting rustc")?;
@@ -54,7 +54,7 @@ fn has_library(target: &str) -> Result<()> {
     Ok(())
 }
 
-/// The folder with the programs of a virtual environment, which is made if it is not there yet.
+/// Returns the folder with the programs of a virtual environment, which is created if missing.
 fn tools(place: &Path) -> Result<PathBuf> {
     let programs = place.join("bin");
     let python = programs.join("python");
@@ -70,7 +70,7 @@ fn tools(place: &Path) -> Result<PathBuf> {
     Ok(programs)
 }
 
-/// What an earlier call left may be of another version.
+/// Empties the output folder, since files of an earlier call may be of another version.
 fn empty(out: &Path) -> Result<()> {
     std::fs::create_dir_all(out).with_context(|| format!("making {}", out.display()))?;
     for name in packages(out)? {
@@ -80,17 +80,18 @@ fn empty(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The source archive, and from it the wheel. It has the lock file of the whole workspace, from
-/// which cargo takes the versions and strikes what other crates need: `--locked` would forbid that.
+/// Builds the source archive, and the wheel from it. The archive has the lock file of the whole
+/// workspace. Cargo takes the versions from it and strikes the packages of other crates, which
+/// `--locked` would forbid.
 fn build(target: &str, tools: &Path, out: &Path) -> Result<()> {
     let words = ["build", "--sdist", "--release", "--zig", "--target", target, "--out"];
     let mut command = Command::new(tools.join("maturin"));
     command.args(words).arg(out).current_dir(root().join("python"));
-    // maturin finds Zig in the environment of the first Python that there is.
+    // maturin finds Zig in the environment of the first Python in `PATH`.
     run(command.env("PATH", before_path(tools)?))
 }
 
-/// The wheels and source archives in a folder, in order.
+/// Returns the wheels and source archives in a folder, in order.
 fn packages(folder: &Path) -> Result<Vec<String>> {
     let entries =
         std::fs::read_dir(folder).with_context(|| format!("listing {}", folder.display()))?;
@@ -112,7 +113,7 @@ fn only(folder: &Path, ending: &str) -> Result<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A folder that is gone at the end.
+    /// A temporary folder.
     struct Folder(PathBuf);
 
     impl Folder {

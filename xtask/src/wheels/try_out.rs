@@ -1,4 +1,4 @@
-//! Installs a wheel alone, and uses it: `check.py`, then tests of the package.
+//! Installs a wheel alone, and runs `check.py`, then tests of the package.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,22 +9,22 @@ use anyhow::{Context, Result, bail};
 use super::command::run;
 use crate::tree::root;
 
-/// What a wheel must have and do.
+/// Script that checks a wheel's contents and behaviour.
 const CHECK: &str = include_str!("check.py");
 
-/// The package's tests that need no other package than pytest.
+/// Tests of the package that need no other package than pytest.
 const TESTS: [&str; 3] = ["test_start.py", "test_store.py", "test_handles.py"];
 
 /// Environment in which a wheel is tried.
 pub struct Place {
     machine: String,
     folder: PathBuf,
-    /// The emulator and the system that it shows to programs, for another machine.
+    /// Emulator, and the file system that it shows to programs, for another machine.
     other: Option<(String, PathBuf)>,
 }
 
 impl Place {
-    /// The place for `machine`, or why there is none.
+    /// Returns the place for `machine`, or the reason that there is none.
     pub fn of(
         machine: &str,
         system: Option<&Path>,
@@ -52,7 +52,7 @@ impl Place {
         Ok(Ok(place(Some((emulator, system.to_path_buf())))))
     }
 
-    /// An empty environment with the wheel and pytest in it; its Python.
+    /// Creates an environment with only the wheel and pytest; returns its Python.
     fn install(&self, wheel: &Path, tools: &Path) -> Result<PathBuf> {
         let _ = std::fs::remove_dir_all(&self.folder);
         let python = self.folder.join("bin/python");
@@ -76,7 +76,7 @@ impl Place {
         Ok(python)
     }
 
-    /// Where packages are installed that are for another machine.
+    /// Returns the folder of packages for another machine.
     fn site(&self) -> PathBuf {
         self.folder.join("site")
     }
@@ -96,10 +96,12 @@ pub fn try_out(wheel: &Path, place: &Place, tools: &Path) -> Result<()> {
     command.arg(package.join("pyproject.toml"));
     command.args(TESTS.map(|test| package.join("tests").join(test)));
     if place.other.is_some() {
-        // It measures memory, and qemu keeps some of each thread that ends (280 KiB with 7.2).
+        // The skipped test measures memory, and qemu keeps some of each thread that ends (280 KiB
+        // with 7.2).
         command.args(["-k", "not test_closed_stores_leave_nothing"]);
     }
-    // Not in the folder of the sources, which Python would find first, and which have no module.
+    // The tests run outside the source folder, which Python would find first and which has no
+    // module.
     command.current_dir(&place.folder).env("PYTHONDONTWRITEBYTECODE", "1");
     run(&mut command)
 }
@@ -108,8 +110,8 @@ fn interpreter(system: &Path) -> PathBuf {
     system.join("usr/bin/python3")
 }
 
-/// The shell script that stands for an interpreter of another machine. Programs that Python starts
-/// by `sys.executable` start it, too.
+/// Returns a shell script that stands for an interpreter of another machine. Programs that Python
+/// starts by `sys.executable` run this script too.
 fn emulated(emulator: &str, system: &Path, site: &Path) -> String {
     let (python, system) = (interpreter(system), system.display());
     format!(
@@ -128,7 +130,7 @@ fn write_program(file: &Path, text: &str) -> Result<()> {
         .with_context(|| format!("writing {}", file.display()))
 }
 
-/// The last part of a wheel's name, of which there may be several forms with dots between them.
+/// Returns the last part of a wheel's name, which may have several forms with dots between them.
 fn platform(wheel: &Path) -> Result<&str> {
     let name = wheel.file_stem().and_then(|name| name.to_str());
     let tag = name.and_then(|name| name.rsplit('-').next()).and_then(|tag| tag.split('.').next());
@@ -157,7 +159,7 @@ mod tests {
     fn a_program_of_another_machine_is_started_through_the_emulator() {
         let folder = std::env::temp_dir().join(format!("xtask-emulated-{}", std::process::id()));
         let program = folder.join("bin/python");
-        // In place of the emulator: the first of its arguments is `-0`, which echo prints.
+        // `echo` replaces the emulator; its first argument is `-0`, which echo prints.
         let text = emulated("echo", Path::new("/arm"), Path::new("/site"));
         write_program(&program, &text).unwrap();
         let output = Command::new(&program).args(["-c", "a b"]).output().unwrap();

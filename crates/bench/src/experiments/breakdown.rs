@@ -1,8 +1,8 @@
-//! CPU time of a workload by component: its call stacks are sampled while it runs (gilbert 2.1.2).
+//! CPU time of a workload by component, from call stacks sampled while it runs (gilbert 2.1.2).
 //!
-//! The same instance runs three times: without the profiler, with it for as long as is asked, and
-//! without it again. What the profiler costs is the difference to the mean of the first and the
-//! last, so that a drift of the machine, or data that grow, do not count as its cost.
+//! The same instance runs three times: without the profiler, with it for the requested time, and
+//! without it again. The cost of the profiler is the difference to the mean of the first and the
+//! last run. So neither a drift of the machine nor growing data count as its cost.
 
 use millpond_profile::{Options, Profile, Sampling};
 
@@ -12,34 +12,34 @@ use crate::instance::{Instance, InstanceInfo, Recorders, prepare};
 use crate::run::client::Workload;
 use crate::run::runner::{Length, Observer, Outcome, RunSpec};
 
-/// A run that was sampled, between two that were not.
+/// A sampled run, between two that were not sampled.
 #[derive(Clone, Debug)]
 pub struct Sampled {
     /// The engine.
     pub info: InstanceInfo,
     /// The runs without the profiler, half as long each.
     pub plain: [Outcome; 2],
-    /// The run with it.
+    /// The run with the profiler.
     pub outcome: Outcome,
     /// Samples of the run.
     pub profile: Profile,
 }
 
 impl Sampled {
-    /// The share of the throughput that the profiler took, about: below 0 where the machine was
-    /// faster with it.
+    /// Returns the approximate share of the throughput that the profiler took; below 0 if the
+    /// machine was faster with it.
     pub fn overhead(&self) -> f64 {
         let [before, after] = &self.plain;
         let plain = (before.throughput_per_s + after.throughput_per_s) / 2.0;
         1.0 - self.outcome.throughput_per_s / plain.max(f64::MIN_POSITIVE)
     }
 
-    /// Microseconds of CPU time per transaction that `seconds` of the run are.
+    /// Converts `seconds` of the run's CPU time to microseconds per transaction.
     pub fn per_transaction_us(&self, seconds: f64) -> f64 {
         seconds * 1e6 / self.outcome.transactions.max(1) as f64
     }
 
-    /// Microseconds of CPU time per transaction without the profiler.
+    /// Returns the microseconds of CPU time per transaction without the profiler.
     pub fn plain_us_per_tx(&self) -> f64 {
         self.plain.iter().map(Outcome::cpu_us_per_tx).sum::<f64>() / 2.0
     }
@@ -60,7 +60,7 @@ fn half(length: Length) -> Length {
 /// Loads `workload` into an engine, and samples it while it runs.
 ///
 /// # Errors
-/// Errors of loading or of a run, or that the process may not sample itself.
+/// Errors of loading or of a run, or an error if the process may not sample itself.
 pub fn sample(
     setup: &Setup,
     workload: &Workload,
@@ -68,16 +68,16 @@ pub fn sample(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Sampled, BenchError> {
-    // Better to fail before loading than after it.
+    // Fail before loading, not after it.
     drop(Sampling::start(options)?);
     let mut instance = prepare(setup, workload, observer)?;
     sample_instance(instance.as_mut(), workload.name(), spec, options, observer)
 }
 
-/// Samples an engine that is loaded while its workload, called `name`, runs.
+/// Samples a loaded engine while its workload, called `name`, runs.
 ///
 /// # Errors
-/// Any error of the run, or that the process may not sample itself.
+/// Any error of the run, or an error if the process may not sample itself.
 pub fn sample_instance(
     instance: &mut dyn Instance,
     name: &str,

@@ -1,9 +1,10 @@
-//! Commits of one row each, beside what the device gives by itself.
+//! Commits of one row each, beside the device's own synced writes.
 //!
-//! A durable commit can be as fast as the device makes one block durable, and no faster unless
-//! several share it. So each round of commits is paired with a probe: one 4 KiB block overwritten
-//! and synced, again and again, in a file in the same folder that was filled with zeros and never
-//! grows. The ratio is taken within the rounds: a slow minute of the device slows both.
+//! A durable commit cannot be faster than the device makes one block durable, unless several
+//! commits share the block. So each round of commits is paired with a probe, which overwrites and
+//! syncs one 4 KiB block again and again. The probe's file is in the same folder, was filled with
+//! zeros, and never grows. Ratios are taken within rounds, since a slow minute of the device
+//! slows both.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +24,7 @@ use crate::run::turns::order;
 use crate::stores::db_store::DbStoreError;
 use crate::stores::txn_store::{TxnSession, TxnStore};
 
-/// Bytes that the probe writes at once.
+/// Bytes per write of the probe.
 const BLOCK: usize = 4096;
 /// Blocks of the probe's file.
 const BLOCKS: u64 = 256;
@@ -39,7 +40,7 @@ pub struct Commits {
     pub rows: u32,
     /// Bytes of a row's value.
     pub value: usize,
-    /// Transactions that write, in per cent; the others read one row.
+    /// Share of writing transactions in per cent; the others read one row.
     pub writes: u32,
     /// Rounds of commits and probe.
     pub rounds: u32,
@@ -99,7 +100,7 @@ impl Share {
     }
 }
 
-/// A store of its own, and what was measured of it so far.
+/// A contestant: its own store, and its measurements so far.
 struct Contestant<'w> {
     what: &'w Commits,
     store: TxnStore<SwizzledAny>,
@@ -110,12 +111,12 @@ struct Contestant<'w> {
     counts: Counts,
 }
 
-/// Runs them side by side, each on a store of its own in `folder`, which is removed afterwards:
-/// in each round all of them, in an order that is dealt, each followed by the probe. Rounds and
-/// seed are those of the first.
+/// Runs the contestants side by side, each on its own store in `folder`, which is removed
+/// afterwards. Each round runs all of them in a dealt order, each followed by the probe. Rounds
+/// and seed are those of the first contestant.
 ///
 /// # Errors
-/// Any error of the store or the device, or that the observer ended it.
+/// Any error of the store or the device, or an error if the observer ended the run.
 pub fn commits(
     folder: &Path,
     contestants: &[Commits],
@@ -128,7 +129,7 @@ pub fn commits(
     let all: Result<Vec<_>, _> = contestants.iter().enumerate().map(open).collect();
     let mut all = all?;
     let (rounds, seed) = contestants.first().map_or((0, Seed(0)), |c| (c.rounds, c.seed));
-    // A round that does not count: the first segments of the log are made in it.
+    // Round 0 does not count: the first segments of the log are created in it.
     for round in 0..=rounds {
         for at in order(seed, round, all.len()) {
             let Some(contestant) = all.get_mut(at) else { continue };
@@ -155,7 +156,7 @@ impl<'w> Contestant<'w> {
         Ok(Contestant { what, store, table, speeds, probes, all, counts })
     }
 
-    /// A round of commits, and one of the probe. Round 0 does not count.
+    /// Runs a round of commits, and one of the probe. Round 0 does not count.
     fn take_turn(&mut self, round: u32, probe: &FileDevice) -> Result<(), BenchError> {
         let before = self.store.counts();
         let (share, seconds) = round_of(&self.store, self.table, self.what, u64::from(round))?;
@@ -170,7 +171,7 @@ impl<'w> Contestant<'w> {
         Ok(())
     }
 
-    /// Returns the results, beside the speeds of the first.
+    /// Returns the results, relative to the speeds of the first contestant.
     fn end(self, first: &[f64]) -> Result<Committed, BenchError> {
         self.store.close()?;
         let none = || BenchError::Stopped;
@@ -208,7 +209,7 @@ fn drive(error: DbStoreError) -> BenchError {
     BenchError::Drive(Box::new(error))
 }
 
-/// All threads for one round; their transactions, and how long it took.
+/// Runs all threads for one round; returns their transactions and the time taken.
 fn round_of(
     store: &TxnStore<SwizzledAny>,
     table: TableId,
@@ -292,7 +293,8 @@ fn probe_file(path: &Path) -> Result<FileDevice, BenchError> {
     Ok(device)
 }
 
-/// Blocks that one thread makes durable in a second, one after the other, for about `time`.
+/// Returns the number of blocks per second that one thread makes durable, one after the other,
+/// for about `time`.
 ///
 /// # Errors
 /// A block could not be written or made durable.
@@ -336,7 +338,7 @@ mod tests {
                 let mut done = commits(folder.path(), &[what], &mut Unwatched).unwrap();
                 done.remove(0)
             };
-            // A machine that is busy with something else may need longer for a few of them.
+            // A busy machine may need longer for a few blocks.
             let times = (0..8).map(|doubled| 40 << doubled);
             let done = times.map(run).find(|done| done.transactions > 100).unwrap();
             assert!(done.transactions > 0 && done.written <= done.transactions, "{done:?}");
@@ -367,7 +369,7 @@ mod tests {
             let contestants = [what(None, millis), what(Some(64 << 10), millis)];
             commits(folder.path(), &contestants, &mut Unwatched)
         };
-        // On a machine that is busy with something else a short round may have no commit.
+        // On a busy machine, a short round may have no commit.
         let done = (0..8).map(|doubled| run(20 << doubled));
         let done = done.into_iter().find(|done| !matches!(done, Err(BenchError::Stopped)));
         let done = done.unwrap().unwrap();

@@ -1,8 +1,8 @@
 //! Several setups against each other, in one run.
 //!
-//! All are loaded first and stay loaded. Then rounds follow: in each, every step runs once, in an
-//! order dealt for the round, so that neither what comes before nor a slow hour of the machine
-//! favours one of them. Ratios are taken within the rounds.
+//! All setups are loaded first and stay loaded. Then rounds follow. In each round, every step runs
+//! once, in an order dealt for the round. So neither a step's predecessor nor a slow hour of the
+//! machine favours one of them. Ratios are taken within rounds.
 
 use millpond_base::Seed;
 
@@ -40,14 +40,15 @@ pub struct StepResult {
     pub to_first: Interval,
     /// Throughput over the last step's.
     pub to_last: Interval,
-    /// Transactions per processor second, over the first step's and over the last step's: what
-    /// remains comparable where others use the machine, too.
+    /// Transactions per processor second, over the first step's and over the last step's. These
+    /// ratios stay comparable when other programs use the machine.
     pub cpu_to_first: Interval,
     /// CPU time over the last step's.
     pub cpu_to_last: Interval,
 }
 
-/// The five steps of leanstore fig. 7, from a classic pool to no pool, on otherwise equal setups.
+/// Returns the five steps of leanstore fig. 7, from a classic pool to no pool, on otherwise equal
+/// setups.
 pub fn ladder(base: &Setup, workload: &Workload) -> Vec<Step> {
     use millpond::internals::store::{LatchingMode as L, TranslationMode as T};
     let step = |name: &str, engine, translation, latching, policy: &str| {
@@ -66,8 +67,8 @@ pub fn ladder(base: &Setup, workload: &Workload) -> Vec<Step> {
     ]
 }
 
-/// The steps of leanstore table I: one thread, all threads, with a warehouse for each, with memory
-/// touched beforehand, with the pool divided among `nodes` NUMA nodes.
+/// Returns the steps of leanstore table I: one thread, all threads, with a warehouse for each,
+/// with memory touched beforehand, with the pool divided among `nodes` NUMA nodes.
 pub fn affinity(base: &Setup, workload: &Workload, threads: u32, nodes: u32) -> Vec<Step> {
     let step = |name: &str, threads: u32, has_affinity: bool, prefault: bool, nodes: u32| {
         let mut setup = base.clone();
@@ -88,13 +89,13 @@ pub fn affinity(base: &Setup, workload: &Workload, threads: u32, nodes: u32) -> 
     ]
 }
 
-/// Steps that show the cost of transactions: without any, with locks, with a log, with both, on
-/// otherwise equal setups.
+/// Returns the steps that show the cost of transactions: without any, with locks, with a log, with
+/// both, on otherwise equal setups.
 pub fn acid(base: &Setup, workload: &Workload) -> Vec<Step> {
     let step = |name: &str, log: bool, locks: bool| {
         let mut setup = base.clone();
         setup.options = setup.options.lab(|lab| lab.log = log).lab(|lab| lab.locks = locks);
-        // Files of their own.
+        // Each step has its own files.
         if let DeviceSpec::File(path) = &mut setup.device {
             let mut own = std::mem::take(path).into_os_string();
             own.push(format!(".{}", name.replace(' ', "-")));
@@ -112,10 +113,10 @@ pub fn acid(base: &Setup, workload: &Workload) -> Vec<Step> {
 
 /// Runs the steps against each other, `rounds` times.
 ///
-/// An observer that stops the contest gets what the rounds that were finished say.
+/// An observer that stops the contest gets the results of the finished rounds.
 ///
 /// # Errors
-/// Any error of the step, or that not even one round was finished.
+/// Any error of the step, or an error if not even one round was finished.
 pub fn contest(
     steps: &[Step],
     rounds: u32,
@@ -174,7 +175,7 @@ fn results(
     };
     let mut all = Vec::new();
     for (at, rounds) in outcomes.iter().enumerate() {
-        // No interval without a round.
+        // There is no interval without a round.
         let none = || BenchError::Stopped;
         let (to_first, to_last) = ends(&speeds, at).ok_or_else(none)?;
         let (cpu_to_first, cpu_to_last) = ends(&per_cpu, at).ok_or_else(none)?;

@@ -1,9 +1,9 @@
 //! Speed of eviction while nothing else runs (watt 6.4).
 //!
-//! The workload fills the pool; then it pauses while a number of threads evict a part of it: once
-//! when all pages are clean, once when all are dirty and must be written first. Then it fills the
+//! The workload fills the pool, then pauses while several threads evict a part of it: once with all
+//! pages clean, once with all pages dirty, so that they must be written first. Then it fills the
 //! pool again. Policies take turns, in an order dealt for each round, so that ratios within a round
-//! say more than the machine's mood.
+//! do not depend on the machine's mood.
 
 use millpond::internals::pool::Evicted;
 use millpond_base::Seed;
@@ -17,10 +17,10 @@ use crate::run::runner::Observer;
 use crate::run::turns;
 use millpond_lab::interval::Interval;
 
-/// Policies against each other.
+/// Policies to compare.
 #[derive(Clone, Debug)]
 pub struct Contest {
-    /// The engine, but for its policy; a pool without a size is half as large as the data.
+    /// Engine, except for its policy. A pool without a size is half as large as the data.
     pub setup: Setup,
     /// Workload that fills the pool.
     pub workload: Workload,
@@ -28,7 +28,7 @@ pub struct Contest {
     pub policies: Vec<String>,
     /// Numbers of threads that evict.
     pub threads: Vec<u32>,
-    /// The share of the pool that is evicted.
+    /// Share of the pool to evict.
     pub share: f64,
     /// Rounds.
     pub rounds: u32,
@@ -52,7 +52,7 @@ pub struct Speed {
 /// Runs the contest: for each way to evict, a [`Speed`] for each policy.
 ///
 /// # Errors
-/// Errors of loading or of a run, or that not even one round was finished.
+/// Errors of loading or of a run, or an error if not even one round was finished.
 pub fn contest(what: &Contest, observer: &mut dyn Observer) -> Result<Vec<Speed>, BenchError> {
     let mut instances: Vec<Box<dyn Instance>> = Vec::new();
     for policy in &what.policies {
@@ -105,7 +105,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// The rounds together, with `threads` threads.
+    /// Sums up the rounds, with `threads` threads.
     pub fn of(outs: &[Out], threads: u32) -> Rates {
         let evicted = outs.iter().fold(Evicted::default(), |all, out| all + out.evicted);
         let (pages, looked) = (evicted.pages.max(1) as f64, evicted.looked as f64);
@@ -119,10 +119,10 @@ impl Rates {
     }
 }
 
-/// `None` without a round, or with one in which nothing went.
+/// Returns a policy's speed; `None` without a round, or if a round evicted nothing.
 fn speed(info: &InstanceInfo, what: &Evict, own: &[Out], first: &[Out]) -> Option<Speed> {
     let per_s = |outs: &[Out]| -> Vec<f64> { outs.iter().map(Out::per_s).collect() };
-    // A contest that was stopped may have left rounds half done.
+    // A stopped contest may have left a round half done.
     let rounds = own.len().min(first.len());
     let (own, first) = (own.get(..rounds)?, first.get(..rounds)?);
     let rates = Rates::of(own, what.threads);

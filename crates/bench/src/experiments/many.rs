@@ -1,8 +1,8 @@
-//! Several keys looked up by one call, beside as many calls.
+//! Lookups of several keys by one call, compared with one call per key.
 //!
-//! One store, loaded once. A round draws keys for each way, all rows alike, so that neither finds
-//! the other's rows in the processor's caches. The keys are looked up in an order that the round's
-//! seed deals. Ratios are within rounds.
+//! One store is loaded once. A round draws separate keys for each way, uniformly from all rows, so
+//! that neither way finds the other's rows in the processor's caches. The round's seed deals the
+//! order of the ways. Ratios are taken within rounds.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -20,7 +20,7 @@ pub const KEY_BYTES: usize = 24;
 /// Bytes of a value; those of redb's benchmark.
 pub const VALUE_BYTES: usize = 150;
 
-/// Set-up of the look-ups.
+/// Set-up of the lookups.
 #[derive(Clone, Debug)]
 pub struct Manies {
     /// Rows of the store.
@@ -48,13 +48,13 @@ pub struct Many {
     pub single: Interval,
     /// Keys per second, looked up together.
     pub many: Interval,
-    /// The latter over the former, within the rounds.
+    /// Speed together over speed one by one, within the rounds.
     pub ratio: Interval,
-    /// Pages read per key, together.
+    /// Pages read per key, looked up together.
     pub reads_per_key: f64,
 }
 
-/// The key of a row: spread, so that rows that were made together are not neighbours.
+/// Returns the key of a row. Keys are spread, so that rows inserted together are not neighbours.
 fn key_of(row: u64) -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
     let (head, tail) = key.split_at_mut(8);
@@ -106,10 +106,10 @@ fn look_up(
 
 /// Loads the store and runs the rounds: a [`Many`] for each number of keys.
 ///
-/// An observer that stops the run gets what the rounds that were finished say.
+/// An observer that stops the run gets the results of the finished rounds.
 ///
 /// # Errors
-/// Any error of the store, or that not even one round was finished.
+/// Any error of the store, or an error if not even one round was finished.
 pub fn manies(what: &Manies, observer: &mut dyn Observer) -> Result<Vec<Many>, BenchError> {
     let folder = tempfile::tempdir_in(&what.folder).map_err(|error| {
         BenchError::Usage(format!("no store can be made in {}: {error}", what.folder.display()))
@@ -126,7 +126,7 @@ pub fn manies(what: &Manies, observer: &mut dyn Observer) -> Result<Vec<Many>, B
             (0..what.per_round).map(|_| key_of(random.u64(..what.rows))).collect()
         };
         let mut reads = 0;
-        // The first round is not counted: the pool and the caches are not warm.
+        // The first round does not count, since the pool and the caches are cold.
         for round in 0..=what.rounds {
             observer.begin(&format!("{keys} keys, round {round} of {}", what.rounds));
             if observer.stop() {

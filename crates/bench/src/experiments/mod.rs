@@ -3,14 +3,14 @@
 //! - [`contest`]: several instances against each other, in interleaved rounds, with intervals.
 //! - [`table`]: results as rows.
 //! - [`breakdown`]: CPU time of a workload by component (gilbert 2.1).
-//! - [`commits`]: commits of one row, beside what the device does by itself.
-//! - [`evictors`]: how fast policies evict, while nothing else runs (watt 6.4).
-//! - [`many`]: several keys looked up by one call, beside as many calls.
-//! - [`opening`]: how long an empty store takes to open.
-//! - [`overheads`]: what log, locks, pool and a second thread cost, against bars.
+//! - [`commits`]: commits of one row, beside the device's own synced writes.
+//! - [`evictors`]: speed of eviction by policy, while nothing else runs (watt 6.4).
+//! - [`many`]: lookups of several keys by one call, compared with one call per key.
+//! - [`opening`]: time to open an empty store.
+//! - [`overheads`]: costs of log, locks, pool and a second thread, judged against bars.
 //! - [`pace`]: durable commits while pages are written in the background.
 //! - [`phases`]: a store through its life, from one large transaction to a file that shrinks.
-//! - [`two_worlds`]: whether a policy does live what it does in the simulator.
+//! - [`two_worlds`]: a policy's behaviour live and in the simulator, compared.
 
 pub mod breakdown;
 pub mod commits;

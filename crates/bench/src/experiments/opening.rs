@@ -1,8 +1,8 @@
 //! Time that an empty store takes to open, policy by policy.
 //!
-//! Each policy has a store of its own, which was made and closed before. A round opens and closes
-//! each of them once, in an order that the round's seed deals; only the opening is timed. So ratios
-//! within a round say more than the machine's mood.
+//! Each policy has its own store, created and closed before. A round opens and closes each store
+//! once, in an order that the round's seed deals, and times only the opening. So ratios within a
+//! round do not depend on the machine's mood.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -23,7 +23,7 @@ use crate::run::turns;
 pub struct Openings {
     /// Policies; ratios are to the first one.
     pub policies: Vec<String>,
-    /// The stores, but for their policy.
+    /// Options of the stores, except for their policy.
     pub options: Options,
     /// Folder in which they are created, and removed again.
     pub folder: PathBuf,
@@ -46,7 +46,7 @@ pub struct Opening {
     pub to_first: Interval,
 }
 
-/// All policies that a store can run with, `lean-evict` first.
+/// Returns all policies that a store can run with, `lean-evict` first.
 pub fn live_policies() -> Vec<String> {
     struct Live(Vec<&'static str>);
     impl Visitor for Live {
@@ -64,10 +64,10 @@ pub fn live_policies() -> Vec<String> {
 
 /// Runs the rounds: an [`Opening`] for each policy.
 ///
-/// An observer that stops the run gets what the rounds that were finished say.
+/// An observer that stops the run gets the results of the finished rounds.
 ///
 /// # Errors
-/// Any error of the store, or that not even one round was finished.
+/// Any error of the store, or an error if not even one round was finished.
 pub fn openings(what: &Openings, observer: &mut dyn Observer) -> Result<Vec<Opening>, BenchError> {
     let folder = tempfile::tempdir_in(&what.folder).map_err(|error| {
         BenchError::Usage(format!("no store can be made in {}: {error}", what.folder.display()))

@@ -1,11 +1,10 @@
-//! Durable commits while dirty pages are written in the background, beside a store that has no need
-//! to write any yet.
+//! Durable commits while dirty pages are written in the background, beside a store that does not
+//! need to write any yet.
 //!
-//! Two stores of the same rows take turns. One begins each turn behind a checkpoint, and has a log
-//! gap that lets its pages wait for longer than the turn takes: it is *quiet*. The other has the
-//! gap that is asked for, so that its pages are written and checkpoints are taken while it commits:
-//! it is *busy*. Ratios are within rounds. A writer beside the one that commits durably makes both
-//! logs grow at a stated rate.
+//! Two stores of the same rows take turns. The *quiet* store begins each turn after a checkpoint,
+//! and its log gap lets its pages wait for longer than the turn takes. The *busy* store has the
+//! requested gap, so its pages are written and checkpoints are taken while it commits. Ratios are
+//! taken within rounds. A second writer makes both logs grow at a stated rate.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,9 +22,9 @@ use crate::run::turns::order;
 const VALUE_BYTES: usize = 150;
 /// Rows of a transaction that loads.
 const LOADED: u64 = 1000;
-/// Time between two looks of the writer in the background at the clock.
+/// Time between two clock checks of the background writer.
 const LOOK: Duration = Duration::from_millis(1);
-/// The quiet store's log gap over the busy one's, and how many bytes it has at least.
+/// The quiet store's log gap over the busy one's, and its minimum in bytes.
 const QUIET_GAPS: u64 = 16;
 const QUIET_GAP_LEAST: u64 = 1 << 30;
 
@@ -38,7 +37,7 @@ pub struct Pace {
     pub memory: u64,
     /// Bytes of the busy store's log gap.
     pub log_gap: u64,
-    /// Rows that the writer in the background changes per second; 0: there is none.
+    /// Rows that the background writer changes per second; 0 for no writer.
     pub background: u64,
     /// Rounds of both stores.
     pub rounds: u32,
@@ -46,7 +45,7 @@ pub struct Pace {
     pub time: Duration,
     /// Length of a slice of the time series.
     pub slice: Duration,
-    /// Folder in which both are created, and removed again.
+    /// Folder in which both stores are created, and removed again.
     pub folder: PathBuf,
     /// Seed of rows and turns.
     pub seed: Seed,
@@ -55,13 +54,14 @@ pub struct Pace {
 /// A slice of the time series.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Slice {
-    /// Since the store's first commit, without what others did in their turns; its beginning.
+    /// Start of the slice in seconds since the store's first commit, without the other store's
+    /// turns.
     pub second: f64,
     /// Durable commits per second.
     pub per_s: f64,
     /// The 99th percentile of the commits' times, in microseconds.
     pub p99_us: f64,
-    /// Pages that were written.
+    /// Pages written in the slice.
     pub written: u64,
     /// Checkpoints that were taken.
     pub checkpoints: u64,
@@ -74,9 +74,9 @@ pub struct Side {
     pub per_s: Interval,
     /// Median of a commit's time, in microseconds, by rounds.
     pub p50_us: Interval,
-    /// 99th percentile of it.
+    /// 99th percentile of a commit's time, in microseconds, by rounds.
     pub p99_us: Interval,
-    /// Pages that were written per durable commit.
+    /// Pages written per durable commit.
     pub written: f64,
     /// Checkpoints that were taken.
     pub checkpoints: u64,
@@ -89,16 +89,16 @@ pub struct Side {
 pub struct Paced {
     /// The quiet store.
     pub quiet: Side,
-    /// The busy one.
+    /// The busy store.
     pub busy: Side,
     /// The busy store's commits per second over those of the quiet one.
     pub rate: Interval,
-    /// The rate of the busy store's slowest slice in a hundred over the median one of the quiet.
+    /// Rate of the busy store's slowest slice in a hundred over the quiet store's median slice.
     pub slow_slice: Interval,
-    /// Rate of the quiet store's slowest slice in a hundred over its median one: the effect of the
-    /// machine.
+    /// Rate of the quiet store's slowest slice in a hundred over its median slice: the effect of
+    /// the machine.
     pub slow_slice_quiet: Interval,
-    /// 99th percentiles of a commit's time: the busy store's over the quiet one's.
+    /// 99th percentile of the busy store's commit times over that of the quiet store.
     pub p99: Interval,
 }
 
@@ -121,19 +121,19 @@ struct Stand {
     random: fastrand::Rng,
 }
 
-/// The key of a row: spread, so that rows that were made together are not neighbours.
+/// Returns the key of a row. Keys are spread, so that rows inserted together are not neighbours.
 fn key_of(row: u64) -> [u8; 8] {
     row.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
 }
 
-/// The value at a share of `values`, which it sorts; 0 if there are none.
+/// Sorts `values` and returns the value at a share of them; 0 if there are none.
 fn quantile(values: &mut [f64], share: f64) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let at = (values.len().saturating_sub(1) as f64 * share) as usize;
     values.get(at).copied().unwrap_or_default()
 }
 
-/// Changes a row, in a transaction of its own.
+/// Changes a row in its own transaction.
 fn change(
     (db, tree): (&Db, &RawTree),
     row: u64,
@@ -145,8 +145,8 @@ fn change(
     Ok(tx.commit()?)
 }
 
-/// Changes rows at a rate until it is over: odd ones. Those that commit durably change even ones,
-/// so neither waits for the other's locks.
+/// Changes odd rows at a rate until the turn ends. Durable commits change even rows, so neither
+/// writer waits for the other's locks.
 fn write_beside(
     store: (&Db, &RawTree),
     what: &Pace,
@@ -213,7 +213,7 @@ impl Stand {
         all.append(&mut slice);
         let per_s = all.len() as f64 / begun.elapsed().as_secs_f64();
         if rates.is_empty() {
-            // One commit took as long as all of it.
+            // The turn ended before its first slice was full.
             rates.push(per_s);
         }
         Ok(Turn {
@@ -240,7 +240,7 @@ impl Stand {
         Ok(())
     }
 
-    /// Nothing so far counts.
+    /// Discards the counts so far.
     fn forget(&mut self) {
         self.turns.clear();
         self.slices.clear();
@@ -264,10 +264,10 @@ impl Stand {
     }
 }
 
-/// Loads both stores, and lets them commit in turns, in an order that is dealt.
+/// Loads both stores, and lets them commit in turns, in a dealt order.
 ///
 /// # Errors
-/// Any error of the store, or that the observer ended it.
+/// Any error of the store, or an error if the observer ended the run.
 pub fn pace(what: &Pace, observer: &mut dyn Observer) -> Result<Paced, BenchError> {
     let own = tempfile::Builder::new().prefix("millpond-pace").tempdir_in(&what.folder);
     let own =
@@ -278,7 +278,7 @@ pub fn pace(what: &Pace, observer: &mut dyn Observer) -> Result<Paced, BenchErro
         Stand::open(&own.path().join("quiet.mill"), what, quiet_gap)?,
         Stand::open(&own.path().join("busy.mill"), what, what.log_gap)?,
     ];
-    // A round that does not count: the first segments of the log are made in it.
+    // Round 0 does not count: the first segments of the log are created in it.
     for round in 0..=what.rounds {
         observer.begin(&format!("round {round} of {}", what.rounds));
         for at in order(what.seed, round, stands.len()) {
@@ -338,7 +338,7 @@ mod tests {
             };
             pace(&what, &mut Unwatched).unwrap()
         };
-        // A machine that is busy with something else may need longer.
+        // A busy machine may need longer.
         let times = (0..6).map(|doubled| 100 << doubled);
         let done = times.map(run).find(|done| done.busy.checkpoints > 0).unwrap();
         assert!(done.busy.written > 0.0, "{done:?}");

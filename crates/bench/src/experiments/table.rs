@@ -8,29 +8,29 @@ use crate::instance::setup::Engine;
 use crate::interval::Interval;
 use crate::run::runner::{Outcome, Tick};
 
-/// A row being made: names and values in order.
+/// A row under construction: names and values in order.
 #[derive(Clone, Debug, Default)]
 pub struct Row(Vec<(String, Value)>);
 
 impl Row {
-    /// A row that begins with its step, its engine and its number of threads.
+    /// Creates a row that begins with its step, its engine and its number of threads.
     pub fn new(step: &str, engine: &str, threads: u32) -> Row {
         Row::default().with("step", step).with("engine", engine).with("threads", threads)
     }
 
-    /// The row with one column more.
+    /// Adds a column.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Row {
         self.0.push((name.to_string(), value.into()));
         self
     }
 
-    /// The row's names and values, as a figure of an experiment hands them on.
+    /// Returns the row's names and values, for a figure of an experiment.
     pub fn into_fields(self) -> Vec<(String, Value)> {
         self.0
     }
 
-    /// An interval as three columns: its mean and both ends.
+    /// Adds an interval as three columns: its mean and both ends.
     #[must_use]
     pub fn with_interval(self, name: &str, interval: &Interval) -> Row {
         self.with(name, interval.mean)
@@ -66,7 +66,7 @@ impl Row {
             .with("seconds", outcome.seconds)
     }
 
-    /// Adds the columns of transactions, where there were any: their ends, and their log.
+    /// Adds the columns of transactions, if there were any: their outcomes, and their log.
     #[must_use]
     pub fn with_transactions(self, outcome: &Outcome, info: &InstanceInfo) -> Row {
         if !info.log && !info.locks {
@@ -106,7 +106,7 @@ impl Row {
     }
 }
 
-/// Rows under each other; columns are those of all of them.
+/// Combines rows into a table with the columns of all of them.
 pub fn table(rows: impl IntoIterator<Item = Row>) -> Table {
     let mut all = Table::default();
     for Row(fields) in rows {
@@ -117,7 +117,7 @@ pub fn table(rows: impl IntoIterator<Item = Row>) -> Table {
     all
 }
 
-/// The row of one step of a contest: its rounds together, and its ratios.
+/// Returns the row of one step of a contest: its combined rounds, and its ratios.
 pub fn contest_row(workload: &str, result: &StepResult) -> Option<Row> {
     let all = Outcome::of_rounds(&result.rounds)?;
     let info = &result.info;
@@ -137,7 +137,7 @@ pub fn contest_row(workload: &str, result: &StepResult) -> Option<Row> {
     )
 }
 
-/// A time series as rows, each beginning with the columns of `head`.
+/// Returns a time series as rows, each beginning with the columns of `head`.
 pub fn series_rows(head: &Row, series: &[Tick]) -> Vec<Row> {
     series
         .iter()

@@ -15,25 +15,25 @@ use crate::error::BenchError;
 pub struct Evict {
     /// Threads that evict.
     pub threads: u32,
-    /// The share of the pool that is evicted.
+    /// Share of the pool to evict.
     pub share: f64,
     /// State of the pages.
     pub pages: Pages,
 }
 
-/// The pages of a pool that is evicted from.
+/// State of a pool's pages before eviction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pages {
     /// All are clean.
     Clean,
     /// All are dirty.
     Dirty,
-    /// Dirty are the pages that the workload has written to.
+    /// The workload's written pages are dirty.
     AsLeft,
 }
 
 impl Pages {
-    /// *clean*, *dirty*, *as left*.
+    /// Returns *clean*, *dirty* or *as left*.
     pub fn name(self) -> &'static str {
         match self {
             Pages::Clean => "clean",
@@ -53,21 +53,21 @@ pub struct Out {
 }
 
 impl Out {
-    /// Evictions per second.
+    /// Returns evictions per second.
     pub fn per_s(&self) -> f64 {
         self.evicted.pages as f64 / self.seconds.max(1e-9)
     }
 }
 
-/// Runs the workload, a number of operations at a time, until hardly a frame is free.
+/// Runs the workload, a number of operations at a time, until almost no frame is free.
 pub(crate) fn fill<M: PoolStrategy>(
     pool: &Pool<M>,
     mut run: impl FnMut(u64) -> Result<(), BenchError>,
 ) -> Result<(), BenchError> {
-    /// Times in a row that the workload may bring no page that was not there.
+    /// Maximum consecutive rounds in which the workload loads no new page.
     const FRUITLESS_MAX: u32 = 8;
     let frames = pool.frames();
-    // Evicting in batches leaves some free at any time.
+    // Batch eviction always leaves some frames free.
     let full = frames / 50 + 3 * (frames / 64).clamp(1, 64);
     let (mut free, mut fruitless) = (pool.frames_free(), 0);
     while fruitless < FRUITLESS_MAX {

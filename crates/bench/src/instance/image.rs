@@ -1,4 +1,4 @@
-//! Data that were loaded once, for many runs to begin with.
+//! Data loaded once, with which many runs start.
 
 use millpond_base::PageId;
 use millpond_device::MemoryDevice;
@@ -16,17 +16,17 @@ pub struct Image {
 }
 
 impl Image {
-    /// A device of its own for each run.
+    /// Returns a new device with the data, for one run.
     pub(crate) fn device(&self) -> MemoryDevice {
         MemoryDevice::from_bytes(&self.bytes)
     }
 
-    /// Pages of the data.
+    /// Returns the number of pages of the data.
     pub fn pages(&self) -> u64 {
         self.pages
     }
 
-    /// Bytes of a page.
+    /// Returns the bytes per page.
     pub fn page_size(&self) -> u32 {
         self.page_size
     }

@@ -21,11 +21,11 @@ use crate::run::runner::{Observer, Outcome, RunSpec};
 pub struct InstanceInfo {
     /// Kind of the engine.
     pub engine: Engine,
-    /// The policy, translation and latching; empty where there is none.
+    /// Replacement policy; empty if there is none.
     pub policy: String,
-    /// Translation of page ids to frames.
+    /// Translation of page ids to frames; empty if there is none.
     pub translation: String,
-    /// Latching: the way to keep threads apart.
+    /// Latching mode; empty if there is none.
     pub latching: String,
     /// Bytes of a page.
     pub page_size: u32,
@@ -35,7 +35,7 @@ pub struct InstanceInfo {
     pub pages: u64,
     /// Rows that were loaded.
     pub rows: u64,
-    /// Seconds that loading took.
+    /// Seconds of loading.
     pub load_s: f64,
     /// `true` if transactions are logged.
     pub log: bool,
@@ -45,16 +45,16 @@ pub struct InstanceInfo {
     pub durability: String,
 }
 
-/// Parts of an engine that can record; a twin has neither.
+/// Recorders of an engine; a twin has none.
 #[derive(Clone, Copy, Default)]
 pub struct Recorders<'a> {
-    /// Of page references, where it was compiled with one.
+    /// Recorder of page references, if compiled in.
     pub pages: Option<&'a Recorder>,
-    /// Of what is asked of storage.
+    /// Recorder of storage requests.
     pub storage: Option<&'a StorageRecorder>,
 }
 
-/// An engine, loaded.
+/// A loaded engine.
 pub trait Instance: Send {
     /// Returns the facts about the instance.
     fn info(&self) -> &InstanceInfo;
@@ -62,7 +62,7 @@ pub trait Instance: Send {
     /// Runs the workload. `at_start` is called between warm-up and measurement.
     ///
     /// # Errors
-    /// Any error of the client, or that the observer ended it too early.
+    /// Any error of the client, or an error if the observer ended the run too early.
     fn run(
         &mut self,
         spec: &RunSpec,
@@ -74,44 +74,44 @@ pub trait Instance: Send {
     /// measurement.
     ///
     /// # Errors
-    /// Any error of the client, or that there are others.
+    /// Any error of the client, or an error if there are other clients.
     fn run_on_this_thread(
         &mut self,
         steps: Steps,
         at_start: &mut dyn FnMut(),
     ) -> Result<Executed, BenchError>;
 
-    /// The workload, and with it the number of threads, that the next run has.
+    /// Sets the workload of the next run, and with it the number of threads.
     fn set_workload(&mut self, workload: Workload);
 
-    /// Bytes of a row of each class that a scan has seen.
+    /// Returns the mean bytes per row of each class that scans have read.
     fn row_bytes(&self) -> Vec<f64>;
 
-    /// TPC-C's consistency conditions; `None` for other workloads.
+    /// Checks TPC-C's consistency conditions; returns `None` for other workloads.
     ///
     /// # Errors
     /// Any error of the store.
     fn check(&self) -> Result<Option<tpcc::Report>, BenchError>;
 
-    /// Pages that the data have now.
+    /// Returns the present number of data pages.
     ///
     /// # Errors
     /// The store is closed.
     fn data_pages(&self) -> Result<u64, BenchError>;
 
-    /// Returns the parts that record.
+    /// Returns the recorders.
     fn recorders(&self) -> Recorders<'_>;
 
-    /// Closes the store and opens it again with a pool of another size, empty: a cold start.
-    /// Nothing happens to a twin.
+    /// Closes the store and opens it again with an empty pool of another size: a cold start. A
+    /// twin does nothing.
     ///
     /// # Errors
     /// The store could not be closed or opened.
     fn reopen(&mut self, pool: Option<Size>) -> Result<(), BenchError>;
 
-    /// Closes the store, opens it again in a pool that has room for everything, and checks its
-    /// content on the device, which is not slowed down. For the last check of a run that had a
-    /// small pool or a slow device.
+    /// Closes the store, opens it again in a pool with room for everything, and checks its content
+    /// on the device without the slowdown. It is the last check of a run with a small pool or a
+    /// slow device.
     ///
     /// # Errors
     /// Any error of the store.
@@ -119,18 +119,19 @@ pub trait Instance: Send {
         self.check()
     }
 
-    /// Closes the store, and copies what is on its device, for others to begin with
+    /// Closes the store and copies its device, for other instances to start with
     /// ([`prepare_on`](crate::instance::prepare::prepare_on)).
     ///
     /// # Errors
-    /// It could not be closed, or this kind of instance has no images: only pools without
-    /// transactions have.
+    /// The store could not be closed, or this kind of instance has no images. Only pools without
+    /// transactions have images.
     fn image(&mut self) -> Result<Image, BenchError> {
         Err(BenchError::Usage("only a pool without transactions has an image".to_string()))
     }
 
-    /// Pages per second that the device delivers to `depth` threads which read the data at random,
-    /// one page at a time each, bypassing the pool; `None` where there is no device.
+    /// Returns the pages per second that the device delivers to `depth` threads. Each thread reads
+    /// random pages of the data, one at a time, bypassing the pool. Returns `None` without a
+    /// device.
     ///
     /// # Errors
     /// A page could not be read.
@@ -146,7 +147,7 @@ pub trait Instance: Send {
     }
 }
 
-/// Returns the parts of `pool` that record.
+/// Returns the recorders of `pool`.
 pub(crate) fn recorders<M: PoolStrategy>(pool: &Pool<M>) -> Recorders<'_> {
     let pages = M::RECORDS.then(|| pool.recorder());
     Recorders { pages, storage: Some(pool.storage_recorder()) }

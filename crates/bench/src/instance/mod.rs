@@ -1,13 +1,13 @@
-//! An engine that is loaded with a workload and can be run again and again.
+//! An engine that is loaded with a workload and can run it repeatedly.
 //!
-//! Each combination of strategies is compiled with its own drivers; an [`Instance`] hides which one
-//! it is, at the price of one virtual call per run.
+//! Each combination of strategies is compiled with its own drivers. An [`Instance`] hides the
+//! combination at the cost of one virtual call per run.
 //!
-//! - [`setup`]: which engine, on which device, with which options.
+//! - [`setup`]: the engine, its device and its options.
 //! - [`prepare`](prepare()), [`prepare_on`]: load a workload into it, or put loaded data under it.
-//! - [`image`]: data that were loaded once, for many runs.
+//! - [`image`]: data loaded once, for many runs.
 //! - [`eviction`]: eviction while nothing else runs.
-//! - [`probe`]: what the device below a store delivers by itself.
+//! - [`probe`]: read rate of the device below a store.
 
 pub mod eviction;
 pub mod image;

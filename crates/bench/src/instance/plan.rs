@@ -9,7 +9,7 @@ use super::setup::Setup;
 use super::worker_threads::WorkerThreads;
 use crate::error::BenchError;
 
-/// Resolves the options with this number of frames, or with the pool's own size in bytes.
+/// Resolves the options with `frames` frames, or with the pool's own size in bytes.
 pub(crate) fn plan(setup: &Setup, frames: Option<u32>) -> Result<Plan, BenchError> {
     let mut options: Options = setup.options.clone();
     options.lab.frames = frames;
@@ -20,10 +20,10 @@ pub(crate) fn plan(setup: &Setup, frames: Option<u32>) -> Result<Plan, BenchErro
     Ok(options.plan(&SystemRoots::default(), None)?)
 }
 
-/// Frames that an operation needs at least.
+/// Minimum number of frames of an operation.
 const FRAMES_MIN: u64 = 8;
 
-/// Frames of a pool of some size.
+/// Returns the number of frames for a pool size.
 pub(crate) fn frames_for(
     setup: &Setup,
     worker_threads: &WorkerThreads,
@@ -59,7 +59,7 @@ pub(crate) fn frames_for(
     })
 }
 
-/// Three quarters of the memory that may still be used.
+/// Returns three quarters of the memory that the process may still use.
 fn memory_available() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("MemAvailable:"));

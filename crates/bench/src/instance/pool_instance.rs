@@ -26,7 +26,7 @@ use crate::run::on_this_thread::{Executed, Steps};
 use crate::run::runner::{Length, Observer, Outcome, RunSpec};
 use crate::stores::tree_store::TreeStore;
 
-/// A store that is open: trees, pool, its threads, and the pages below.
+/// An open store: trees, pool, its threads, and the pages below.
 struct OpenPool<M: PoolStrategy> {
     store: TreeStore<Pool<M>>,
     workers: Workers<M>,
@@ -35,15 +35,15 @@ struct OpenPool<M: PoolStrategy> {
 
 pub(crate) struct PoolInstance<M: PoolStrategy> {
     open_pool: Option<OpenPool<M>>,
-    /// The device without what slows it down.
+    /// The device without its slowdown.
     device: Arc<dyn Device>,
-    /// Device that slows the run down, if one does.
+    /// The slow device of the run, if there is one.
     slow: Option<Arc<SlowDevice>>,
     setup: Setup,
     worker_threads: WorkerThreads,
 }
 
-/// The device that a run writes to, before it is slowed down.
+/// Creates the device of a run, without its slowdown.
 fn make_device(setup: &Setup) -> Result<Arc<dyn Device>, BenchError> {
     match &setup.device {
         DeviceSpec::Memory | DeviceSpec::Slow(_) => Ok(Arc::new(MemoryDevice::new())),
@@ -74,7 +74,8 @@ impl<M: PoolStrategy> PoolInstance<M> {
             _ => PageSize::new(page_size).map_err(|error| BenchError::Usage(error.to_string()))?,
         };
         let pages = Arc::new(PageStore::create_on(instance.device.clone(), size)?);
-        // A share of the data is not known before they are loaded: enough for all of them.
+        // A share of the data is unknown before they are loaded, so the pool holds all of
+        // them.
         let to_load = setup.pool.filter(|size| !matches!(size, Size::Share(_)));
         let frames = frames_for(setup, &instance.worker_threads, to_load)?;
         let open_pool = instance.open(pages, frames, &[])?;
@@ -136,7 +137,8 @@ impl<M: PoolStrategy> PoolInstance<M> {
         Ok(OpenPool { store, workers, pages })
     }
 
-    /// Writes everything and closes the pages; says where the trees are.
+    /// Writes everything and closes the pages; returns the names and root pages of the
+    /// trees.
     fn close(&mut self) -> Result<Vec<(String, PageId)>, BenchError> {
         let OpenPool { store, workers, pages } = self.open_pool.take().ok_or(BenchError::Closed)?;
         let pool = store.pages().clone();
@@ -149,7 +151,7 @@ impl<M: PoolStrategy> PoolInstance<M> {
         Ok(roots)
     }
 
-    /// Opens the file again, which a pool that was closed has given up.
+    /// Opens the file again, which the closed pool has released.
     fn reopen_device(&mut self) -> Result<(), BenchError> {
         if let DeviceSpec::File(path) = &self.setup.device {
             self.device = Arc::new(FileDevice::open(path, &self.setup.options.file_options())?);
@@ -157,7 +159,7 @@ impl<M: PoolStrategy> PoolInstance<M> {
         Ok(())
     }
 
-    /// The device as the run shall see it.
+    /// Returns the device that the run uses.
     fn device_for_run(&mut self) -> Result<Arc<dyn Device>, BenchError> {
         self.reopen_device()?;
         self.slow = self.slowed();
@@ -165,7 +167,7 @@ impl<M: PoolStrategy> PoolInstance<M> {
         Ok(self.slow.clone().map_or(device, |slow| slow as Arc<dyn Device>))
     }
 
-    /// The device slowed down, if it shall be.
+    /// Returns the slow device, if the setup has one.
     fn slowed(&self) -> Option<Arc<SlowDevice>> {
         let DeviceSpec::Slow(profile) = self.setup.device else { return None };
         let seed = self.setup.options.lab.seed;
@@ -303,7 +305,7 @@ impl<M: PoolStrategy> Drop for PoolInstance<M> {
     fn drop(&mut self) {
         self.open_pool = None;
         if let DeviceSpec::File(path) = &self.setup.device {
-            // The file was ours alone; a leftover does no harm but for its room.
+            // The file was ours alone; a leftover only takes space.
             let _ = std::fs::remove_file(path);
         }
     }

@@ -19,7 +19,7 @@ use crate::run::runner::Observer;
 /// Loads `workload` into an engine.
 ///
 /// # Errors
-/// Options that cannot be, or what loading reports.
+/// Impossible options, or an error of loading.
 pub fn prepare(
     setup: &Setup,
     workload: &Workload,
@@ -65,7 +65,7 @@ pub fn prepare(
     combination.visit(Prepare { setup, workload })
 }
 
-/// Checks that an engine so set up can run at all, apart from faults that only loading finds.
+/// Checks that an engine with this setup can run, apart from faults that only loading finds.
 ///
 /// # Errors
 /// The reason why the engine cannot run.
@@ -75,8 +75,8 @@ pub fn check(setup: &Setup) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Puts a copy of data that were loaded once under an engine, with an empty pool: the same data for
-/// every policy, in a fraction of the time that loading takes.
+/// Puts a copy of loaded data under an engine with an empty pool. Every policy gets the same data,
+/// in a fraction of the time of loading.
 ///
 /// # Errors
 /// Impossible options: an image is for a pool without transactions, with pages as large as when it
@@ -122,7 +122,7 @@ impl Visit for PrepareTxn<'_> {
     type Output = Result<Box<dyn Instance>, BenchError>;
 
     fn visit<M: PoolStrategy>(self) -> Self::Output {
-        // Here, so that none is compiled where there are no transactions.
+        // The check is here so that no code is compiled for combinations without transactions.
         if M::TREES_ONLY {
             return Err(BenchError::Usage(format!(
                 "there are no transactions with these strategies: {LOG} and {LOCKS} are for \

@@ -1,13 +1,12 @@
-//! Pages a second that the device below a store reads by itself: the measure for the reads of a
-//! run.
+//! Pages per second that the device below a store can read: the measure for the reads of a run.
 
 use std::time::{Duration, Instant};
 
 use millpond_base::Seed;
 use millpond_device::{AlignedBuffer, Device, DeviceError};
 
-/// Pages read per second by `depth` threads at random places of the device's first `pages` pages,
-/// one page at a time each, for about `time`.
+/// Returns the pages per second that `depth` threads read at random among the device's first
+/// `pages` pages. Each thread reads one page at a time, for about `time`.
 ///
 /// # Errors
 /// A page could not be read.
@@ -24,7 +23,7 @@ pub fn reads_per_second(
     let reader = |mut random: fastrand::Rng| {
         let mut bytes = AlignedBuffer::new(page_size);
         let mut count = 0u64;
-        // One at least, however late a thread begins.
+        // Each thread reads at least one page, however late it starts.
         while count == 0 || start.elapsed() < time {
             device.read(random.u64(0..pages) * page_size as u64, &mut bytes)?;
             count += 1;
@@ -60,7 +59,7 @@ mod tests {
     fn it_reads_whole_pages_inside_the_device_and_says_when_one_fails() {
         let memory = MemoryDevice::new();
         memory.grow(8 * 4096).unwrap();
-        // More pages than there are would be read beyond the end, which is an error.
+        // Too large a number of pages would read beyond the end, which is an error.
         assert!(probe(&memory, 1000).unwrap() > 0.0);
         let faulty = FaultyDevice::new(Arc::new(memory), 1);
         faulty.set_faults(Faults { read_error: 1.0, ..Faults::default() });

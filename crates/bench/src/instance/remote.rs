@@ -7,7 +7,8 @@ use millpond_server::client::{NbdDevice, NbdOptions, NbdUri};
 
 use crate::error::BenchError;
 
-/// The export at `uri`, as an empty device that grows: a run's data are its own.
+/// Returns the export at `uri` as an empty device that grows, since a run's data are its
+/// own.
 pub(super) fn remote(uri: &NbdUri) -> Result<Arc<dyn Device>, BenchError> {
     let options = NbdOptions { is_new: true, ..NbdOptions::default() };
     Ok(Arc::new(NbdDevice::open(uri, &options)?))

@@ -32,10 +32,10 @@ impl fmt::Display for Engine {
 /// Destination of the pages that the pool evicts.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum DeviceSpec {
-    /// Memory: no device at all.
+    /// Memory, without any device.
     #[default]
     Memory,
-    /// A file, made by the run and removed after it.
+    /// A file, created by the run and removed after it.
     File(PathBuf),
     /// Memory that takes as long as a stated drive. Loading is not slowed down.
     Slow(SlowProfile),
@@ -83,10 +83,9 @@ impl fmt::Display for DeviceSpec {
 /// Memory that the operating system pages in and out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Paged {
-    /// The folder of the file that the memory is mapped from. The file has no name and vanishes
-    /// with the run.
+    /// Folder of the file that backs the memory. The file has no name and vanishes with the run.
     pub folder: PathBuf,
-    /// Bytes that the process may use from the beginning of loading on.
+    /// Bytes that the process may use from the start of loading on.
     pub limit: u64,
 }
 
@@ -96,16 +95,16 @@ pub struct Setup {
     /// Kind of the engine.
     pub engine: Engine,
     /// Options of the store. The run sets `memory` and `lab.frames` from `pool`. With `log` or
-    /// `locks`, each transaction of the workload is one of the engine's; with neither, there are
-    /// only the trees and their pool.
+    /// `locks`, each transaction of the workload is a transaction of the engine. With neither,
+    /// there are only the trees and their pool.
     pub options: Options,
-    /// Size of the pool: frames, bytes for everything, or a share of the loaded pages. `None`: so
-    /// large that nothing is evicted.
+    /// Size of the pool: frames, bytes for everything, or a share of the loaded pages. With
+    /// `None`, the pool is large enough that nothing is evicted.
     pub pool: Option<Size>,
     /// Destination of evicted pages.
     pub device: DeviceSpec,
-    /// `true` if a slow device is slow only from the end of the warm-up on, so that pools warm up
-    /// in a fraction of the time. Not for transactions.
+    /// `true` if a slow device is slow only after the warm-up, so that pools warm up in a
+    /// fraction of the time. Not available with transactions.
     pub warms_up_fast: bool,
     /// Limit under which the twin's memory is paged; `None` for plain memory without a limit.
     pub paged: Option<Paged>,
@@ -113,16 +112,16 @@ pub struct Setup {
     pub records: bool,
     /// `true` if scans of whole tables are marked as scans, so that their pages go first.
     pub scan_hints: bool,
-    /// Begin with an empty pool instead of what loading left in it.
+    /// Start with an empty pool instead of the pages left by loading.
     pub cold: bool,
-    /// Bytes by which the data may grow during all runs: room that a pool without a size has.
+    /// Bytes by which the data may grow during all runs; a pool without a size reserves them.
     pub growth: u64,
     /// Threads that load.
     pub load_threads: u32,
 }
 
 impl Setup {
-    /// The default pool in memory, large enough for everything, without log and locks.
+    /// Returns the default pool in memory, large enough for everything, without log and locks.
     pub fn new() -> Setup {
         Setup {
             engine: Engine::Pool,

@@ -1,4 +1,5 @@
-//! The in-memory twin as an instance, in plain memory or in a file that is paged in and out.
+//! The in-memory twin as an instance, in plain memory or in a mapped file that is paged in
+//! and out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,8 @@ use crate::stores::tree_store::TreeStore;
 pub(crate) struct TwinInstance<L: Latching> {
     store: TreeStore<Twin<L>>,
     worker_threads: WorkerThreads,
-    /// After the memory that it limits: it is dropped last.
+    /// The control group comes after the memory that it limits, so that it is dropped
+    /// last.
     group: Option<MemoryGroup>,
 }
 
@@ -33,7 +35,7 @@ impl<L: Latching> TwinInstance<L> {
         let (twin, group) = match &setup.paged {
             None => (Twin::<L>::new(page_size)?, None),
             Some(paged) => {
-                // What is touched before that counts elsewhere.
+                // Memory touched before this point counts for another group.
                 let group = MemoryGroup::enter(paged.limit)?;
                 (Twin::<L>::in_file(page_size, &paged.folder)?, Some(group))
             }

@@ -1,4 +1,4 @@
-//! An instance whose store has transactions: what `--log on` and `--locks on` run on.
+//! An instance whose store has transactions, for `--log on` and `--locks on`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::stores::txn_store::TxnStore;
 
 pub(crate) struct TxnInstance<M: PoolStrategy> {
     store: Option<TxnStore<M>>,
-    /// Data and log, unless they are files; without what slows them down.
+    /// Devices of data and log without their slowdown, unless they are files.
     memory: [Arc<dyn Device>; 2],
     setup: Setup,
     worker_threads: WorkerThreads,
@@ -57,7 +57,7 @@ impl<M: PoolStrategy> TxnInstance<M> {
         Ok(instance)
     }
 
-    /// Opens the store with a pool of this size.
+    /// Opens the store with a pool of size `pool`.
     fn open(&mut self, pool: Option<Size>, slowed: bool) -> Result<TxnStore<M>, BenchError> {
         let frames = frames_for(&self.setup, &self.worker_threads, pool)?;
         let spec = plan(&self.setup, Some(frames))?.policy.chosen.spec.to_string();
@@ -86,10 +86,10 @@ impl<M: PoolStrategy> TxnInstance<M> {
         }
     }
 
-    /// Files of the run's name are its own: those that an earlier run left are removed.
+    /// Removes files that an earlier run of the same name left.
     fn remove_files(&self) {
         if let DeviceSpec::File(path) = &self.setup.device {
-            // That there is none is as it should be.
+            // Usually the file does not exist.
             let _ = std::fs::remove_file(path);
             let _ = std::fs::remove_file(log_path(path));
             let _ = std::fs::remove_file(stat_path(path));
@@ -172,7 +172,7 @@ impl<M: PoolStrategy> Instance for TxnInstance<M> {
 
 impl<M: PoolStrategy> Drop for TxnInstance<M> {
     fn drop(&mut self) {
-        // The file of a second tier that could be opened is the run's own, too.
+        // If the store was open, the second tier's file is also the run's own.
         let was_open = self.store.take().is_some();
         if let Some(tier) = self.setup.options.second_tier.as_ref().filter(|_| was_open) {
             let _ = std::fs::remove_file(&tier.path);

@@ -1,4 +1,4 @@
-//! Common part of all instances: the workload and the threads that run it.
+//! Worker threads and their workload, shared by all kinds of instances.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::run::counts::Counts;
 use crate::run::on_this_thread::{self, Executed, Steps};
 use crate::run::runner::{self, Observer, Outcome, RunSpec};
 
-/// Threads that are not to be: an unlatched store has one.
+/// Fails if an unlatched store would have more than one thread.
 pub(crate) fn check_threads(latching: LatchingMode, workload: &Workload) -> Result<(), BenchError> {
     if latching == LatchingMode::None && workload.threads() > 1 {
         return Err(BenchError::Usage("latching = none is for one thread".to_string()));

@@ -25,15 +25,15 @@ pub enum Workload {
 /// Work done in a step of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// Kind of the work: an index into [`Workload::classes`].
+    /// Kind of the work, as an index into [`Workload::classes`].
     pub class: u8,
-    /// Number of transactions, or rows, that the step counts for.
+    /// Number of transactions, or rows, in the step.
     pub count: u32,
     /// Number of times that the work was rolled back and restarted: deadlocks and lock timeouts.
     pub retries: u32,
 }
 
-/// Kinds of work that a client tells apart, at most.
+/// Maximum number of kinds of work of a client.
 pub const CLASSES_MAX: usize = 6;
 
 /// One thread's work, step by step.
@@ -44,7 +44,7 @@ pub trait Client: Send {
     /// Any error of the workload or the store.
     fn step<S: Session>(&mut self, session: &mut S) -> Result<Done, DriveError<S::Error>>;
 
-    /// Commits a transaction that outlasts steps, if there is one: the run is over.
+    /// Commits a transaction that spans steps, if there is one, at the end of the run.
     ///
     /// # Errors
     /// Any error of the store.
@@ -65,7 +65,7 @@ impl Client for tpcc::Worker {
     #[inline(always)]
     fn step<S: Session>(&mut self, session: &mut S) -> Result<Done, DriveError<S::Error>> {
         let step = tpcc::Worker::step(self, session)?;
-        // NewOrders that were rolled back are a class of their own, behind the five kinds.
+        // Rolled-back NewOrders are a separate class, after the five kinds.
         let class = if step.rolled_back { Kind::ALL.len() as u8 } else { step.kind as u8 };
         Ok(Done { class, count: 1, retries: step.retries })
     }
@@ -81,17 +81,17 @@ impl Client for inserts::Worker {
     }
 }
 
-/// Rows of a scan between two looks at the clock.
+/// Rows of a scan between two clock checks.
 const ROWS_PER_STEP: u32 = 100_000;
 
-/// Scans one table, and again, and again.
+/// Scans one table repeatedly.
 #[derive(Clone, Debug)]
 pub struct Scanner {
     table: TableId,
     class: u8,
-    /// Key at which the next step begins: behind the last row seen.
+    /// Start key of the next step: just after the last row.
     next: Vec<u8>,
-    /// Sum over the rows: keeps their reading from being optimised away.
+    /// Sum over the rows, which keeps the compiler from removing the reads.
     sum: u64,
     /// Bytes of keys and values seen.
     bytes: u64,
@@ -103,7 +103,7 @@ impl Scanner {
         Scanner { table, class, next: Vec::new(), sum: 0, bytes: 0, rows: 0 }
     }
 
-    /// Bytes of keys and values per row seen.
+    /// Returns the mean bytes of key and value per row seen.
     pub fn row_bytes(&self) -> f64 {
         self.bytes as f64 / self.rows.max(1) as f64
     }
@@ -121,7 +121,7 @@ impl Client for Scanner {
                 *sum = sum.wrapping_add(u64::from_le_bytes(*head));
             }
             if seen == ROWS_PER_STEP {
-                // The smallest key behind this one.
+                // The smallest key after this one.
                 next.extend_from_slice(key);
                 next.push(0);
             }
@@ -133,7 +133,7 @@ impl Client for Scanner {
     }
 }
 
-/// The clients of all threads of a run.
+/// Clients of all threads of a run.
 #[derive(Debug)]
 pub enum Clients {
     /// Key-value workers.
@@ -142,12 +142,12 @@ pub enum Clients {
     Tpcc(Vec<tpcc::Worker>),
     /// Scanners.
     Scan(Vec<Scanner>),
-    /// Threads that insert.
+    /// Inserting threads.
     Inserts(Vec<inserts::Worker>),
 }
 
 impl Workload {
-    /// The command's name.
+    /// Returns the command's name.
     pub fn name(&self) -> &'static str {
         match self {
             Workload::Ycsb(_) => "ycsb",
@@ -157,7 +157,7 @@ impl Workload {
         }
     }
 
-    /// The kinds of work, by [`Done::class`].
+    /// Returns the kinds of work, by [`Done::class`].
     pub fn classes(&self) -> Vec<&'static str> {
         match self {
             Workload::Ycsb(_) => Operation::ALL.iter().map(|o| o.name()).collect(),
@@ -169,7 +169,7 @@ impl Workload {
         }
     }
 
-    /// Threads that it runs with.
+    /// Returns the number of threads.
     pub fn threads(&self) -> u32 {
         match self {
             Workload::Ycsb(config) => config.threads,
@@ -188,7 +188,8 @@ impl Workload {
         self
     }
 
-    /// One step in this number is timed, so that the clock costs less than 2 % of the step.
+    /// Returns the timing period: one step in this number is timed, so that the clock costs less
+    /// than 2 % of a step.
     pub(crate) fn period(&self) -> u64 {
         match self {
             Workload::Ycsb(_) => 32,
@@ -196,13 +197,13 @@ impl Workload {
         }
     }
 
-    /// About how many bytes the loaded data takes in pages: for choosing a pool's size.
+    /// Returns the approximate bytes of the loaded data in pages, for choosing a pool's size.
     pub fn bytes_loaded(&self, page_size: usize) -> u64 {
         match self {
             Workload::Ycsb(config) => {
                 let (key, value) = (config.shape.key_len(), config.shape.value_len());
                 if !Limits::of(page_size).fits_inline(key, value as u64) {
-                    // Each value has pages of its own, whose heads are small.
+                    // Each value has its own pages, whose headers are small.
                     let pages = value.div_ceil(page_size - page_size / 32) * page_size;
                     return config.rows * (pages + 2 * (key + 40)) as u64;
                 }
@@ -220,7 +221,7 @@ impl Workload {
         }
     }
 
-    /// About how many bytes `operations` operations add.
+    /// Returns the approximate bytes that `operations` operations add.
     pub fn bytes_added(&self, operations: u64) -> u64 {
         match self {
             Workload::Ycsb(config) if config.mix.insert == 0 => 0,
@@ -231,7 +232,7 @@ impl Workload {
         }
     }
 
-    /// Operations that a thread does in a second at most: for the same purpose.
+    /// Returns the maximum operations per second of a thread, for choosing a pool's size.
     pub fn rate_max(&self) -> u64 {
         if cfg!(debug_assertions) {
             return 10_000;
@@ -243,7 +244,7 @@ impl Workload {
         }
     }
 
-    /// Makes the tables and fills them; returns how many rows.
+    /// Creates the tables and fills them; returns the number of rows.
     ///
     /// # Errors
     /// Any error of the store.
@@ -270,10 +271,10 @@ impl Workload {
         }
     }
 
-    /// The clients for a store that was loaded.
+    /// Returns the clients for a loaded store.
     ///
     /// # Errors
-    /// A table is missing, or the configuration cannot be.
+    /// A table is missing, or the configuration is impossible.
     pub fn clients<S: Store>(&self, store: &S, seed: Seed) -> Result<Clients, BenchError> {
         match self {
             Workload::Ycsb(config) => {
@@ -310,10 +311,10 @@ impl Workload {
     }
 }
 
-/// About how many bytes of pages a row of [`Workload::Inserts`] takes.
+/// Approximate bytes of pages per row of [`Workload::Inserts`].
 const INSERTED_BYTES: u64 = (inserts::KEY_LEN + inserts::VALUE_LEN + 14) as u64 * 3 / 2;
 
-/// Loads rows with several threads: part 0, part 1, … of as many parts as there are threads.
+/// Loads rows with several threads, one part of the rows per thread.
 fn in_parts<S: Store>(
     store: &S,
     threads: u32,
@@ -326,8 +327,8 @@ fn in_parts<S: Store>(
     in_threads(threads, &load)
 }
 
-/// Adds up the rows of each part, loaded in a thread of its own but for the first. Compiled once
-/// for all stores.
+/// Loads each part in a thread of its own, except the first, and returns the total number of
+/// rows. Compiled once for all stores.
 fn in_threads(
     threads: u32,
     load: &(dyn Fn(u32) -> Result<u64, BenchError> + Sync),

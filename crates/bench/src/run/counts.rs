@@ -9,7 +9,7 @@ use millpond::internals::stats::histogram::Latencies;
 use millpond_tier::TierCounts;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Events of a store, since it was opened or in between two moments.
+/// Events of a store, since it was opened or between two moments.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counts {
     /// Page references, those of inner pages included.
@@ -28,23 +28,23 @@ pub struct Counts {
     pub restarts: u64,
     /// Hits of which a batched policy was not notified.
     pub hits_lost: u64,
-    /// Bytes that were appended to the log.
+    /// Bytes appended to the log.
     pub log_bytes: u64,
-    /// Bytes that were written to its device.
+    /// Bytes written to the log's device.
     pub log_written: u64,
-    /// Syncs of its device.
+    /// Syncs of the log's device.
     pub log_syncs: u64,
     /// Waits for the log to be durable.
     pub log_waits: u64,
-    /// Pages that left the pool for another one.
+    /// Pages evicted from the pool.
     pub evictions: u64,
     /// Latches that were held when a thread wanted them.
     pub latch_conflicts: u64,
-    /// Nanoseconds of waiting for latches, once spinning was of no use, all threads together.
+    /// Nanoseconds of waiting for latches after spinning, over all threads.
     pub latch_ns: u64,
-    /// Nanoseconds of reading pages, all threads together.
+    /// Nanoseconds of reading pages, over all threads.
     pub read_ns: u64,
-    /// Reads that a second tier was asked for.
+    /// Reads requested from a second tier.
     pub tier_reads: u64,
     /// Reads that the second tier served from its cache.
     pub tier_served: u64,
@@ -71,7 +71,7 @@ impl Counts {
         Counts { tier_reads: tier.reads, tier_served: tier.served, ..self }
     }
 
-    /// Reads that a second tier served from its cache, over all; `None` without one.
+    /// Returns the share of a second tier's reads that its cache served; `None` without one.
     pub fn tier_share(&self) -> Option<f64> {
         (self.tier_reads > 0).then(|| self.tier_served as f64 / self.tier_reads as f64)
     }
@@ -145,7 +145,7 @@ impl Counts {
         }
     }
 
-    /// Adds what happened elsewhere.
+    /// Adds the counts of another store or period.
     pub fn add(&mut self, other: &Counts) {
         self.references += other.references;
         self.misses += other.misses;
@@ -167,7 +167,7 @@ impl Counts {
         self.tier_served += other.tier_served;
     }
 
-    /// References that found their page in memory, over all; 1 where nothing was referenced.
+    /// Returns the share of references whose page was in memory; 1 if there were no references.
     pub fn hit_ratio(&self) -> f64 {
         ratio(self.references, self.misses)
     }
@@ -185,8 +185,8 @@ fn ratio(references: u64, misses: u64) -> f64 {
     1.0 - misses.min(references) as f64 / references as f64
 }
 
-/// Processor seconds of this process, all threads together; no number under valgrind, where the
-/// kernel's page that the clock is read from is unavailable.
+/// Returns the processor seconds of this process over all threads. Returns NaN under valgrind,
+/// which hides the kernel page from which the clock is read.
 pub(crate) fn cpu_seconds() -> f64 {
     let preloaded = std::env::var("LD_PRELOAD").unwrap_or_default();
     if preloaded.contains("vgpreload") {
@@ -196,19 +196,19 @@ pub(crate) fn cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Bytes of this process that are in memory; `None` where the system does not tell.
+/// Returns the resident bytes of this process; `None` if the system does not report them.
 pub(crate) fn resident_bytes() -> Option<u64> {
     bytes_of_status("VmRSS:")
 }
 
-/// The most bytes of this process that were in memory at a time, since it began or since
-/// [`reset_peak`]; `None` where the system does not tell.
+/// Returns the peak resident bytes of this process since its start or since [`reset_peak`]; `None`
+/// if the system does not report them.
 pub(crate) fn peak_resident_bytes() -> Option<u64> {
     bytes_of_status("VmHWM:")
 }
 
-/// Lets the peak begin at what is in memory now. Where the system does not allow it, it stays that
-/// of the process.
+/// Resets the peak to the present resident bytes. If the system does not allow that, the peak
+/// stays that of the process.
 pub(crate) fn reset_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }

@@ -1,22 +1,21 @@
-//! Instructions that threads execute, by the processor's own counter.
+//! Instructions of threads, by the processor's own counter.
 //!
-//! Many virtual machines have no such counter, and some systems do not let a process read it: then
-//! nothing is counted, and results show that. What the kernel does on a thread's behalf is left
-//! out.
+//! Many virtual machines have no such counter, and some systems do not let a process read it.
+//! Nothing is counted then, and results show that. Kernel work for a thread is left out.
 
 #[cfg(target_os = "linux")]
 use perf_event::{Builder, Counter, events::Event, events::Hardware};
 #[cfg(target_os = "linux")]
 use std::io;
 
-/// Counts instructions of the threads that this thread starts from now on, and its own.
+/// Counts the instructions of this thread, and of the threads that it starts from now on.
 pub(crate) struct Instructions {
     #[cfg(target_os = "linux")]
     counter: Option<Counter>,
 }
 
 impl Instructions {
-    /// Begins to count, where that is possible.
+    /// Starts counting, if that is possible.
     pub fn begin() -> Instructions {
         Instructions {
             #[cfg(target_os = "linux")]
@@ -24,7 +23,7 @@ impl Instructions {
         }
     }
 
-    /// Returns the number of instructions so far; `None` where nothing is counted.
+    /// Returns the number of instructions so far; `None` if nothing is counted.
     pub fn so_far(&mut self) -> Option<u64> {
         #[cfg(target_os = "linux")]
         return read(self.counter.as_mut()?).ok().flatten();
@@ -33,14 +32,14 @@ impl Instructions {
     }
 }
 
-/// A counter of `event` that is inherited by threads which this one starts.
+/// Opens a counter of `event` that threads started by this one inherit.
 #[cfg(target_os = "linux")]
 fn count(event: impl Event) -> io::Result<Counter> {
     Builder::new(event).inherit(true).enabled(true).build()
 }
 
-/// Returns the count, scaled up for the times in which others had the processor's counter; `None`
-/// if it never had the counter.
+/// Returns the count, scaled up for the time in which others used the processor's counter; `None`
+/// if this one never had it.
 #[cfg(target_os = "linux")]
 fn read(counter: &mut Counter) -> io::Result<Option<u64>> {
     let data = counter.read_full()?;
@@ -68,7 +67,7 @@ mod tests {
         (0..20_000_000u64).fold(0, |sum, at| black_box(sum ^ at))
     }
 
-    /// On machines without counters this is all that can be seen of the mechanism.
+    /// Machines without counters can test only this much of the mechanism.
     #[test]
     fn threads_that_are_started_count_beside_their_starter() {
         let Ok(mut counter) = count(Software::TASK_CLOCK) else { return };

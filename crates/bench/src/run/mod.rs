@@ -1,9 +1,9 @@
-//! A run over any store: its clients, its phases and clocks, and what is counted.
+//! A run over any store: its clients, its phases and clocks, and its counts.
 //!
-//! - [`runner`]: threads, phases, clocks: other engines run the very same loop.
+//! - [`runner`]: threads, phases, clocks; other engines run the same loop.
 //! - `outcome`: the results of a run and of each of its threads.
-//! - [`client`]: the workloads, and one thread's driver of each.
-//! - [`on_this_thread`]: one client on its caller's thread, for what is counted by thread.
+//! - [`client`]: workloads, and the per-thread driver of each.
+//! - [`on_this_thread`]: one client on its caller's thread, for counts per thread.
 //! - [`counts`]: the engine's counters, as differences over a run.
 //! - [`record`]: the page references of a run as a trace.
 //! - [`turns`]: the order in which competitors take turns.

@@ -1,25 +1,25 @@
-//! One client on the thread that asks for it, and no other: for what is counted by thread.
+//! A single client on the calling thread, for tools that count per thread.
 //!
-//! callgrind can be told to count only within a function, and then counts for the thread that is
-//! in it. So what the transactions of a client execute are the counts of [`FUNCTION`], which the
-//! warm-up does not enter. Threads of the engine (the log's writer, evictors, checkpoints) are
-//! others, and are not in them.
+//! callgrind can count only within one function, and then counts the thread that is in it. So
+//! the counts of [`FUNCTION`], which the warm-up does not enter, are those of the client's
+//! transactions. The engine's own threads (the log's writer, evictors, checkpoints) are not
+//! included.
 
 use millpond_workload::live::{DriveError, Session, Store};
 
 use crate::error::BenchError;
 use crate::run::client::{Client, Clients};
 
-/// The function in which a measurement is, and nothing else: no other function has that name in
-/// its own.
+/// Name of the function that contains the measurement and nothing else; no other function's
+/// name contains it.
 pub const FUNCTION: &str = "execute_on_this_thread";
 
 /// Numbers of steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Steps {
-    /// Steps of the client before anything is counted.
+    /// Steps before the measurement.
     pub warm_up: u64,
-    /// Steps that are measured.
+    /// Measured steps.
     pub measure: u64,
 }
 
@@ -30,11 +30,11 @@ pub struct Executed {
     pub transactions: u64,
     /// Number of times that a transaction was rolled back and restarted.
     pub retries: u64,
-    /// Page references meanwhile, where the store counts them.
+    /// Page references during the measurement, if the store counts them.
     pub references: Option<u64>,
 }
 
-/// Without closures: their names would have the function's in them.
+/// This function has no closures, since their names would contain its name.
 #[inline(never)]
 fn execute_on_this_thread<C: Client, S: Session>(
     client: &mut C,
@@ -74,7 +74,7 @@ fn one<C: Client, S: Store>(
 /// measurement.
 ///
 /// # Errors
-/// Any error of the client, or that there are others.
+/// Any error of the client, or an error if there are other clients.
 pub fn run<S: Store>(
     store: &S,
     clients: &mut Clients,

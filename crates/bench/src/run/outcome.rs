@@ -7,16 +7,16 @@ use hdrhistogram::Histogram;
 use crate::run::client::{CLASSES_MAX, Done};
 use crate::run::counts::{Counts, resident_bytes};
 
-/// A point of the time series: what happened in one interval.
+/// A point of the time series: the events of one interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tick {
     /// Seconds since the phase began, at the end of the interval.
     pub at_s: f64,
     /// Length of the interval, in seconds.
     pub seconds: f64,
-    /// Transactions in it.
+    /// Transactions in the interval.
     pub transactions: u64,
-    /// Events of the store in it; `None` where it has no counters.
+    /// Events of the store in the interval; `None` if the store has no counters.
     pub counts: Option<Counts>,
     /// `true` if the interval belongs to the warm-up.
     pub is_warm_up: bool,
@@ -27,11 +27,11 @@ pub struct Tick {
 pub struct Outcome {
     /// Threads.
     pub threads: u32,
-    /// Transactions that were measured, or rows that were scanned.
+    /// Measured transactions, or scanned rows.
     pub transactions: u64,
-    /// Seconds of the measurement, the mean of the threads.
+    /// Seconds of the measurement, as the mean of the threads.
     pub seconds: f64,
-    /// Transactions per second, all threads together.
+    /// Transactions per second over all threads.
     pub throughput_per_s: f64,
     /// Latencies of the timed steps, in nanoseconds.
     pub latency: Histogram<u64>,
@@ -39,11 +39,11 @@ pub struct Outcome {
     pub by_class: [u64; CLASSES_MAX],
     /// Number of times that a transaction was rolled back and restarted.
     pub retries: u64,
-    /// Events of the store; `None` where it has no counters.
+    /// Events of the store; `None` if it has no counters.
     pub counts: Option<Counts>,
     /// Processor seconds of the process.
     pub cpu_s: f64,
-    /// Instructions of the clients' threads, without the kernel's; `None` where the machine does
+    /// Instructions of the clients' threads, without the kernel's; `None` if the machine does
     /// not count them.
     pub instructions: Option<u64>,
     /// Bytes of the process in memory at the end.
@@ -55,12 +55,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Microseconds of CPU time per transaction.
+    /// Returns the microseconds of CPU time per transaction.
     pub fn cpu_us_per_tx(&self) -> f64 {
         self.cpu_s * 1e6 / self.transactions.max(1) as f64
     }
 
-    /// Several rounds of one thing as one; its throughput is their mean. `None` for none.
+    /// Combines several rounds into one outcome with their mean throughput; `None` if there are
+    /// none.
     pub fn of_rounds(rounds: &[Outcome]) -> Option<Outcome> {
         let mut all = rounds.first()?.clone();
         for round in &rounds[1..] {
@@ -85,13 +86,13 @@ impl Outcome {
         Some(all)
     }
 
-    /// Latency in microseconds below which this share of the transactions stayed.
+    /// Returns the latency in microseconds below which this share of the transactions stayed.
     pub fn latency_us(&self, quantile: f64) -> f64 {
         self.latency.value_at_quantile(quantile) as f64 / 1e3
     }
 }
 
-/// The longest latency that is distinguished from longer ones, in nanoseconds: ten minutes.
+/// Upper bound of the histogram in nanoseconds: ten minutes.
 const LATENCY_NS_MAX: u64 = 600_000_000_000;
 
 /// One thread's results.
@@ -103,10 +104,10 @@ pub(super) struct Share {
     pub seconds: f64,
 }
 
-/// An empty histogram of latencies in nanoseconds.
+/// Returns an empty histogram of latencies in nanoseconds.
 pub(crate) fn latencies() -> Histogram<u64> {
-    // Cannot fail: the bounds lie far enough apart, and two digits are allowed. They are fixed,
-    // because a value beyond them must not make a histogram grow in the middle of a run.
+    // Cannot fail: the bounds are far enough apart, and two digits are allowed. The bounds are
+    // fixed, because a value beyond them must not make a histogram grow during a run.
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, 2).expect("valid bounds")
 }
 

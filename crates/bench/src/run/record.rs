@@ -1,9 +1,9 @@
-//! Recording the page references of a run as a trace, or what it asks of storage.
+//! Recording a run's page references, or its storage requests, as a trace.
 //!
 //! Encoding a trace costs ten times as much as recording its references, and takes processor time
-//! from the run. So a run writes references as they are, eight bytes each, to a file without a name
-//! beside the trace, and the trace is encoded when the run is over. If the process dies, the system
-//! takes that file away with it.
+//! from the run. So a run writes raw references, eight bytes each, to an unnamed file beside the
+//! trace, and encodes the trace when the run is over. If the process dies, the system removes that
+//! file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -22,18 +22,18 @@ use crate::run::runner::Observer;
 /// Bytes of a reference in the spool.
 const BYTES: usize = 8;
 
-/// A trace that is being recorded.
+/// A recording in progress.
 pub struct Recording {
     sink: Box<dyn write::Sink>,
     spool: Arc<Mutex<Spool>>,
     all_attempts: bool,
 }
 
-/// References as they are.
+/// Raw references.
 struct Spool {
     file: File,
     bytes: Vec<u8>,
-    /// References that still fit.
+    /// Number of references that still fit.
     left: u64,
     written: u64,
 }
@@ -42,7 +42,7 @@ fn locked(spool: &Mutex<Spool>) -> MutexGuard<'_, Spool> {
     spool.lock().past_poison()
 }
 
-/// Hands references on to the spool.
+/// Passes references on to the spool.
 struct Through(Arc<Mutex<Spool>>);
 
 impl Sink for Through {
@@ -58,7 +58,7 @@ impl Sink for Through {
     }
 }
 
-/// A hidden file beside `path`.
+/// Creates a hidden file beside `path`.
 fn spool_beside(path: &Path) -> Result<File, BenchError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).map_err(failed)
@@ -68,12 +68,12 @@ fn failed(error: impl ToString) -> BenchError {
     BenchError::Record(error.to_string())
 }
 
-/// A trace that is kept in memory.
+/// A trace in memory.
 #[derive(Clone, Default)]
 pub struct Kept(Arc<Mutex<Batch>>);
 
 impl Kept {
-    /// The references so far; later ones are collected separately.
+    /// Takes the references so far; later ones are collected separately.
     pub fn take(&self) -> Batch {
         std::mem::take(&mut *self.0.lock().past_poison())
     }
@@ -88,9 +88,9 @@ impl Sink for Kept {
 }
 
 impl Recording {
-    /// Makes a trace at `path`, whose name says the format; it appears when it is finished. Only
-    /// the first `most` references are kept. With `all_attempts`, the references of operations that
-    /// had to restart are written, too.
+    /// Creates a trace at `path`, whose name determines the format. The file appears when the trace
+    /// is finished. Only the first `most` references are kept. With `all_attempts`, the references
+    /// of restarted operations are written too.
     ///
     /// # Errors
     /// The file cannot be made.
@@ -106,8 +106,8 @@ impl Recording {
         recorder.start(Box::new(Through(self.spool.clone())), self.all_attempts);
     }
 
-    /// Ends the recording, and encodes and completes the trace; returns how many references it
-    /// holds. The observer hears how far it is.
+    /// Ends the recording, encodes the trace and completes it; returns its number of references.
+    /// The observer is notified of the progress.
     ///
     /// # Errors
     /// The file could not be written.
@@ -135,7 +135,7 @@ impl Recording {
 }
 
 impl Spool {
-    /// Reads the next references into `batch`; false at the end.
+    /// Reads the next references into `batch`; returns `false` at the end.
     fn fill(&mut self, batch: &mut Batch) -> io::Result<bool> {
         self.bytes.clear();
         (&self.file).take((BATCH_LEN * BYTES) as u64).read_to_end(&mut self.bytes)?;
@@ -148,13 +148,13 @@ impl Spool {
     }
 }
 
-/// A trace of what a run asks of storage, being recorded.
+/// A recording of storage requests in progress.
 pub struct StorageRecording {
     sink: Box<dyn write::Sink>,
     spool: Arc<Mutex<File>>,
 }
 
-/// Hands requests on to the spool.
+/// Passes requests on to the spool.
 struct ThroughFile(Arc<Mutex<File>>, Vec<u8>);
 
 impl StorageSink for ThroughFile {
@@ -168,7 +168,8 @@ impl StorageSink for ThroughFile {
 }
 
 impl StorageRecording {
-    /// Makes a trace at `path`, whose name says the format; it appears when it is finished.
+    /// Creates a trace at `path`, whose name determines the format. The file appears when the trace
+    /// is finished.
     ///
     /// # Errors
     /// The file cannot be made.
@@ -184,7 +185,7 @@ impl StorageRecording {
         recorder.start(Box::new(ThroughFile(self.spool.clone(), Vec::new())));
     }
 
-    /// Ends the recording, and encodes and completes the trace; returns how many requests it holds.
+    /// Ends the recording, encodes the trace and completes it; returns its number of requests.
     ///
     /// # Errors
     /// The file could not be written.

@@ -1,9 +1,9 @@
 //! Threads, phases and clocks of a run: one loop for every client and every store.
 //!
-//! A thread does its steps and, after each few of them, stores its own count in a cache line of its
-//! own, and looks at the phase, which hardly ever changes. One step in a few is timed
-//! (`Workload::period`). The calling thread sleeps, wakes to sample, and changes the phase. Between
-//! the warm-up and the measurement all threads pause, so that counters can be read at one moment.
+//! A thread runs its steps. After every few steps it stores its count in its own cache line and
+//! checks the phase, which rarely changes. One step in a few is timed (`Workload::period`). The
+//! calling thread sleeps, wakes to sample, and changes the phase. Between warm-up and measurement
+//! all threads pause, so that counters can be read at one moment.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -25,13 +25,13 @@ pub use crate::run::outcome::{Outcome, Tick};
 pub enum Length {
     /// A time.
     Time(Duration),
-    /// A number of operations, all threads together: every run with one thread and one seed then
-    /// does the very same work.
+    /// A number of operations over all threads. Every run with one thread and one seed then does
+    /// the same work.
     Operations(u64),
 }
 
 impl Length {
-    /// Nothing at all.
+    /// No operation.
     pub const NONE: Length = Length::Operations(0);
 
     fn share(self, threads: usize, thread: usize) -> Option<u64> {
@@ -48,7 +48,7 @@ impl Length {
 /// The parameters of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RunSpec {
-    /// Before anything is counted.
+    /// Warm-up before the measurement.
     pub warm_up: Length,
     /// The measurement.
     pub measure: Length,
@@ -57,7 +57,8 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
-    /// A second of warm-up and so long a measurement, with a point every second.
+    /// Returns a spec with a second of warm-up, a measurement of length `measure`, and a point
+    /// every second.
     pub fn of(measure: Length) -> RunSpec {
         let second = Duration::from_secs(1);
         RunSpec { warm_up: Length::Time(second), measure, interval: second }
@@ -66,11 +67,11 @@ impl RunSpec {
 
 /// Observer of a run, which may end it.
 pub trait Observer {
-    /// Something began: loading, a round.
+    /// Reports the start of an activity, such as loading or a round.
     fn begin(&mut self, what: &str) {
         let _ = what;
     }
-    /// An interval ended.
+    /// Reports the end of an interval.
     fn tick(&mut self, tick: &Tick) {
         let _ = tick;
     }
@@ -80,7 +81,7 @@ pub trait Observer {
     }
 }
 
-/// Watches nothing and stops nothing.
+/// Observer that does nothing.
 pub struct Unwatched;
 
 impl Observer for Unwatched {}
@@ -100,7 +101,7 @@ struct Shared {
     cells: Box<[Cell]>,
 }
 
-/// One thread's progress, on cache lines of its own.
+/// One thread's progress, on its own cache lines.
 #[repr(align(128))]
 #[derive(Default)]
 struct Cell(AtomicU64);
@@ -119,7 +120,7 @@ impl Shared {
     }
 }
 
-/// Steps until the phase is over.
+/// Runs steps until the phase is over.
 fn steps<C: Client, S: millpond_workload::live::Session>(
     client: &mut C,
     session: &mut S,
@@ -145,7 +146,7 @@ fn steps<C: Client, S: millpond_workload::live::Session>(
     Ok(())
 }
 
-/// A thread's whole run.
+/// Runs one thread from start to end.
 fn work<C: Client, S: Store>(
     store: &S,
     client: &mut C,
@@ -176,13 +177,13 @@ fn work<C: Client, S: Store>(
     result.map(|()| share)
 }
 
-/// The time series of a phase while it grows.
+/// A phase's time series under construction.
 struct Series<'a> {
     shared: &'a Shared,
     counts: &'a dyn Fn() -> Option<Counts>,
     is_warm_up: bool,
     start: Instant,
-    /// The end of the last interval, and what had been done by then.
+    /// End of the last interval, with the transactions and counts up to then.
     last: (Instant, u64, Option<Counts>),
     ticks: Vec<Tick>,
 }
@@ -210,8 +211,8 @@ impl<'a> Series<'a> {
     }
 }
 
-/// Sleeps and samples until all threads have ended the phase; ends it when it is time to, or when
-/// the observer asks for it. Returns the time series, and whether the observer did.
+/// Sleeps and samples until all threads have ended the phase. Ends the phase when its time is over
+/// or the observer asks. Returns the time series, and `true` if the observer ended the phase.
 fn watch(
     shared: &Shared,
     (length, interval, is_warm_up): (Length, Duration, bool),
@@ -242,7 +243,7 @@ fn watch(
         let until_tick = (series.last.0 + interval).saturating_duration_since(now);
         thread::park_timeout(if is_over { LOOK } else { LOOK.min(until_tick).min(until_end) });
     }
-    // What is left counts as an interval if it is about one, or the only one.
+    // The remainder counts as an interval if it is about one interval long, or the only one.
     let now = Instant::now();
     if !is_warm_up && (series.ticks.is_empty() || now >= series.last.0 + interval / 2) {
         series.tick(now, observer);
@@ -288,7 +289,7 @@ fn run_all(
         cells: (0..threads).map(|_| Cell::default()).collect(),
     };
     let shared = &shared;
-    // Before the threads, which it then counts, too.
+    // The counter starts before the threads, so that it counts them too.
     let mut instructions = Instructions::begin();
     thread::scope(|scope| {
         let tasks = tasks.into_iter().enumerate();
@@ -330,12 +331,11 @@ fn run_all(
     })
 }
 
-/// Runs `clients`, one thread each, on a store that was loaded. `counts` reads the store's
-/// counters, if it has any; `at_start` is called once, while all threads stand still between the
-/// warm-up and the measurement.
+/// Runs `clients`, one thread each, on a loaded store. `counts` reads the store's counters, if it
+/// has any. `at_start` is called once, while all threads pause between warm-up and measurement.
 ///
 /// # Errors
-/// What the first client that failed reports, or [`BenchError::Stopped`] if the observer ended the
+/// The error of the first client that failed, or [`BenchError::Stopped`] if the observer ended the
 /// run before the measurement.
 pub fn run<S: Store>(
     store: &S,

@@ -1,15 +1,16 @@
-//! In which order contestants have their turns.
+//! Order of turns among contestants.
 //!
-//! What ran just before leaves its mark: warm or cold caches, a throttled processor, writes that
-//! the device has not finished. An order that merely rotates gives each contestant the same
-//! predecessor in every round, and so a bias that no number of rounds averages out. So each round
-//! has a permutation of its own, dealt by the seed.
+//! The previous run leaves its mark: warm or cold caches, a throttled processor, writes that the
+//! device has not finished. A rotating order gives each contestant the same predecessor in every
+//! round, and a bias that no number of rounds averages out. So each round has its own permutation,
+//! dealt by the seed.
 
 use millpond_base::Seed;
 
-/// The order of round `round`: a permutation of 0 to `contestants` − 1, any one as likely.
+/// Returns the order of round `round`: a permutation of 0 to `contestants` − 1, all equally
+/// likely.
 ///
-/// It depends on nothing but the arguments, so that a run can be repeated or resumed in any round.
+/// The order depends only on the arguments, so a run can be repeated, or resumed in any round.
 pub fn order(seed: Seed, round: u32, contestants: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..contestants).collect();
     let seed = seed.derive(&format!("order of round {round}"));

@@ -1,10 +1,10 @@
-//! A store as users open it, [`Db`], as the store that the drivers of live runs speak to.
+//! Adapter of [`Db`], the store that users open, for the drivers of live runs.
 //!
 //! [`TreeStore`](super::tree_store::TreeStore) measures the trees and nothing above them. Here the
-//! tables are named trees of a catalog, in a file that every command for stores can look into
-//! afterwards: what a run leaves behind is the data of an application. It costs what it costs a
-//! user: a `match` over the compiled combinations per call, a copy of each value that is read, a
-//! log and locks. [`Transactions`] says which of a driver's transactions are the engine's.
+//! tables are named trees of a catalog, in a file that every command for stores can read
+//! afterwards, like an application's data. The costs are a user's costs: a `match` over the
+//! compiled combinations per call, a copy of each value that is read, a log and locks.
+//! [`Transactions`] selects the driver's transactions that become transactions of the engine.
 
 use std::path::Path;
 
@@ -25,20 +25,20 @@ pub enum DbStoreError {
     /// The session does not know the table.
     #[error("there is no table {table}, or it was made after the session was opened")]
     NoTable {
-        /// The number asked for.
+        /// Number of the unknown table.
         table: u32,
     },
 }
 
-/// Transactions of a driver that are transactions of the engine.
+/// Selects the driver's transactions that become transactions of the engine.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Transactions {
-    /// None: each call is one by itself.
+    /// None: each call is its own transaction.
     #[default]
     Calls,
-    /// Transactions that may write; a read is a call, and sees what is committed.
+    /// Transactions that may write. Each read outside them is a call, which sees committed data.
     Writes(TxnOptions),
-    /// All of them.
+    /// All transactions.
     All(TxnOptions),
 }
 
@@ -52,7 +52,7 @@ impl Transactions {
     }
 }
 
-/// A [`Db`] and the trees of it that were asked for.
+/// A [`Db`] and its opened trees.
 pub struct DbStore {
     db: Db,
     trees: Names<RawTree>,
@@ -60,7 +60,7 @@ pub struct DbStore {
 }
 
 impl DbStore {
-    /// Opens the store at `path`, or creates it. Each call of a driver is a transaction by itself.
+    /// Opens the store at `path`, or creates it. Each call of a driver is its own transaction.
     ///
     /// # Errors
     /// As [`Db::open`].
@@ -69,8 +69,7 @@ impl DbStore {
         Ok(DbStore { db: Db::open(path, options)?, trees, transactions })
     }
 
-    /// Returns the same store, whose sessions begin transactions of the engine as `transactions`
-    /// says.
+    /// Selects the transactions that the store's sessions begin in the engine.
     #[must_use]
     pub fn with_transactions(self, transactions: Transactions) -> DbStore {
         DbStore { transactions, ..self }
@@ -81,7 +80,7 @@ impl DbStore {
         &self.db
     }
 
-    /// Returns the trees that were asked for.
+    /// Returns the opened trees.
     pub fn trees(&self) -> Vec<RawTree> {
         self.trees.handles()
     }
@@ -124,8 +123,7 @@ impl Store for DbStore {
     }
 }
 
-/// One thread's session with a [`DbStore`]. A transaction that is open when it is dropped is
-/// aborted.
+/// One thread's session with a [`DbStore`]. Dropping it aborts an open transaction.
 pub struct DbSession<'s> {
     db: &'s Db,
     trees: Vec<RawTree>,
@@ -137,7 +135,7 @@ fn tree_of(trees: &[RawTree], table: TableId) -> Result<&RawTree, DbStoreError> 
     trees.get(table.0 as usize).ok_or(DbStoreError::NoTable { table: table.0 })
 }
 
-/// Makes `$call` on the tree of `$table`, inside the session's transaction if one is open.
+/// Calls `$call` on the tree of `$table`, inside the session's transaction if one is open.
 macro_rules! on_tree {
     ($session:ident, $table:expr, $tree:ident => $call:expr) => {{
         let tree = tree_of(&$session.trees, $table)?;
@@ -154,7 +152,7 @@ macro_rules! on_tree {
     }};
 }
 
-/// Shows the rows of a scan to `visit` until it returns `false`.
+/// Passes the rows of a scan to `visit` until it returns `false`.
 fn show_rows<At: Reads>(
     tree: &RawTree<At>,
     scan: Scan<'_>,

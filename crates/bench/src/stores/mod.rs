@@ -1,8 +1,8 @@
-//! The engine's trees, stores and transactions as the store that the drivers of
-//! `millpond-workload` speak to.
+//! Adapters of the engine's trees, stores and transactions for the drivers of
+//! `millpond-workload`.
 //!
 //! - [`tree_store`]: trees on a pool or on the in-memory twin.
-//! - [`db_store`]: a store as users open it.
+//! - [`db_store`]: the store that users open.
 //! - [`txn_store`]: a store with transactions, in one combination of strategies.
 //! - [`names`]: tables by name and number.
 

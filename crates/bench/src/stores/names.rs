@@ -26,7 +26,7 @@ impl<T: Clone> Names<T> {
         tables.iter().position(|table| &*table.0 == name).map(|at| TableId(at as u32))
     }
 
-    /// Returns the table called `name`. If it is not known, `make` opens it, with its number.
+    /// Returns the table called `name`. If it is unknown, `make` opens it, given its number.
     ///
     /// # Errors
     /// As `make`.

@@ -1,8 +1,8 @@
-//! Millpond's trees as a store that the drivers of live runs speak to.
+//! Adapter of Millpond's trees for the drivers of live runs.
 //!
-//! One type for every memory: the in-memory twin and each compiled combination of the pool. Between
-//! a driver and a tree there is an index into a short array; the closures are handed through, so
-//! nothing is copied, allocated or called virtually that the tree does not do itself.
+//! One type serves every memory: the in-memory twin and each compiled combination of the pool.
+//! Between driver and tree there is only an index into a short array. Closures are passed through,
+//! so the adapter adds no copy, no allocation and no virtual call.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -14,7 +14,7 @@ use millpond_base::PageId;
 use millpond_base::PastPoison;
 use millpond_workload::live::{Direction, Extent, Scan, Session, Store, TableId};
 
-/// Tables that a store can have.
+/// Maximum number of tables.
 pub const TABLES_MAX: usize = 64;
 /// Leaves of a step of [`TreeStore::compact`].
 const COMPACTED: u32 = 1024;
@@ -32,24 +32,24 @@ pub enum TreeStoreError {
     /// Sorted rows could not be loaded.
     #[error(transparent)]
     Bulk(#[from] BulkError),
-    /// The store that has the trees failed.
+    /// The store that owns the trees failed.
     #[error(transparent)]
     Store(#[from] Error),
-    /// No more tables.
+    /// The store has the maximum number of tables.
     #[error("a store of a run has at most {TABLES_MAX} tables, '{name}' would be one more")]
     TooManyTables {
-        /// The table that was to be made.
+        /// Name of the refused table.
         name: String,
     },
     /// The session does not know the table.
     #[error("there is no table {table}, or it was made after the session was opened")]
     NoTable {
-        /// The number asked for.
+        /// Number of the unknown table.
         table: u32,
     },
 }
 
-/// Holder of a tree: the tree itself, or a handle of a store's catalog.
+/// Owner of a tree: the tree itself, or a handle of a store's catalog.
 pub trait HoldsTree<P: Pages>: Send + Sync {
     /// Returns the tree.
     fn tree(&self) -> &BTree<P>;
@@ -75,7 +75,7 @@ struct Table<P: Pages> {
 /// Named trees in one memory.
 pub struct TreeStore<P: Pages> {
     pages: Arc<P>,
-    /// Filled from the front; what is set stays where it is, so that sessions can borrow it.
+    /// Tables, filled from the front. Set entries never move, so that sessions can borrow them.
     tables: Box<[OnceLock<Table<P>>]>,
     making: Mutex<()>,
     /// `true` if scans of whole tables are marked as scans.
@@ -83,7 +83,7 @@ pub struct TreeStore<P: Pages> {
 }
 
 impl<P: Pages> TreeStore<P> {
-    /// No tables yet.
+    /// Creates a store without tables.
     pub fn new(pages: Arc<P>) -> TreeStore<P> {
         let tables = (0..TABLES_MAX).map(|_| OnceLock::new()).collect();
         TreeStore { pages, tables, making: Mutex::new(()), scan_hints: false }
@@ -96,7 +96,7 @@ impl<P: Pages> TreeStore<P> {
         self
     }
 
-    /// The tables of an earlier store on the same pages, see [`TreeStore::roots`].
+    /// Opens the tables of an earlier store on the same pages, see [`TreeStore::roots`].
     ///
     /// # Errors
     /// No memory, or too many tables.
@@ -108,23 +108,23 @@ impl<P: Pages> TreeStore<P> {
         Ok(store)
     }
 
-    /// The names of the tables and where their trees begin.
+    /// Returns the names of the tables and the root pages of their trees.
     pub fn roots(&self) -> Vec<(String, PageId)> {
         self.made().map(|table| (table.name.clone(), table.tree().root())).collect()
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub fn pages(&self) -> &Arc<P> {
         &self.pages
     }
 
-    /// The tree of a table.
+    /// Returns the tree of a table.
     pub fn tree(&self, table: TableId) -> Option<&BTree<P>> {
         Some(self.tables.get(table.0 as usize)?.get()?.tree())
     }
 
-    /// One pass over every tree that packs badly filled leaves: what the background merge of a
-    /// `Db` does by itself.
+    /// Makes one pass over every tree that packs badly filled leaves, like the background merge of
+    /// a `Db`.
     ///
     /// # Errors
     /// The memory behind the trees failed.
@@ -144,7 +144,7 @@ impl<P: Pages> TreeStore<P> {
     }
 
     /// Returns the table called `name`. If there is none, `make` opens its tree on these pages,
-    /// with the owner that locks and log would name it by.
+    /// with the owner id for locks and log.
     ///
     /// # Errors
     /// As `make`, or too many tables.
@@ -197,22 +197,22 @@ impl<P: Pages> Table<P> {
     }
 }
 
-/// A table as one thread uses it. Cursors stay, so that their memory is used again.
+/// One thread's view of a table. Cursors are kept, so that their memory is reused.
 struct Open<'s, P: Pages> {
     tree: &'s BTree<P>,
     cursor: Option<Cursor<'s, P>>,
-    /// For scans of the whole table.
+    /// Cursor for scans of the whole table.
     sweep: Option<Cursor<'s, P>>,
 }
 
-/// One thread's way into a [`TreeStore`].
+/// One thread's session with a [`TreeStore`].
 pub struct TreeSession<'s, P: Pages> {
     tables: Vec<Open<'s, P>>,
     scan_hints: bool,
 }
 
 impl<'s, P: Pages> TreeSession<'s, P> {
-    /// The cursor for a scan, at its first row; `false` if there is none. Compiled once for all
+    /// Moves the scan's cursor to its first row; `false` if there is none. Compiled once for all
     /// visitors.
     fn seek(
         &mut self,
@@ -310,7 +310,8 @@ impl<P: Pages> Session for TreeSession<'_, P> {
         let mut rows = std::iter::from_fn(move || {
             next(&mut key, &mut value).then(|| (key.clone(), value.clone()))
         });
-        // Not generic: a tree is built by the same code whatever its rows come from.
+        // The iterator is not generic, so one copy of the code builds trees from any source of
+        // rows.
         let rows: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)> = &mut rows;
         Ok(self.tree(table)?.bulk_load(rows, BulkOptions::default())?)
     }

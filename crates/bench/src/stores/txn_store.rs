@@ -1,16 +1,16 @@
-//! A store with transactions as the store that the drivers of live runs speak to: each of a
-//! driver's transactions is one of the engine's, locked and logged as the store's options say.
+//! Adapter of a store with transactions for the drivers of live runs. Each transaction of a driver
+//! is a transaction of the engine, locked and logged according to the store's options.
 //!
-//! [`TreeStore`](super::tree_store::TreeStore) is the same trees without either, and that is what
-//! the price of transactions is measured against. Compiled for one combination, as that is.
+//! [`TreeStore`](super::tree_store::TreeStore) has the same trees without locks and log, and is
+//! the baseline for the cost of transactions. Both are compiled for one combination of strategies.
 //!
-//! * **Calls outside a transaction** are one each.
-//! * **Updates** lock for writing before they look, so two that update one row do not deadlock.
-//! * **Scans** lock what they show and no more. Where the driver states the end of its scan, that
-//!   is one range. Where it does not, the length of the scan is not known, so the keys of a few
-//!   rows are read without a lock, as many as the driver expects; the range up to the last of them
-//!   is locked and scanned, and so on from there. What was inserted or removed between read and
-//!   lock is seen, since what is shown is what the locked range holds.
+//! * **Calls outside a transaction** are one transaction each.
+//! * **Updates** lock for writing before they read, so two updates of one row do not deadlock.
+//! * **Scans** lock only the rows that they show. If the driver states the end of its scan, that
+//!   is one range. If not, the length of the scan is unknown. Then the keys of the expected number
+//!   of rows are read without a lock, the range up to the last of them is locked and scanned, and
+//!   the scan continues from there in the same way. Rows inserted or removed between read and lock
+//!   are handled correctly, since the scan shows the content of the locked range.
 //! * **Loading** needs no transactions: see [`TxnStore::load_with`].
 
 use std::ops::Bound;
@@ -30,7 +30,7 @@ use crate::run::counts::Counts;
 use crate::stores::db_store::DbStoreError;
 use crate::stores::names::Names;
 
-/// A store with transactions, and the trees of it that were asked for.
+/// A store with transactions, and its opened trees.
 pub struct TxnStore<M: PoolStrategy> {
     trees: Names<StoreTree<M>>,
     is_loading: AtomicBool,
@@ -39,7 +39,7 @@ pub struct TxnStore<M: PoolStrategy> {
 }
 
 impl<M: PoolStrategy> TxnStore<M> {
-    /// Opens the store at `path`, or creates it; its log, if it has one, is beside it.
+    /// Opens the store at `path`, or creates it. Its log, if it has one, is in a file beside it.
     ///
     /// # Errors
     /// As [`Builder::open`].
@@ -47,7 +47,7 @@ impl<M: PoolStrategy> TxnStore<M> {
         Ok(TxnStore::of(Builder::file(path, options).open()?, options))
     }
 
-    /// Opens or creates the store over devices; without one for a log, the store has no log.
+    /// Opens or creates the store over devices. Without a log device, the store has no log.
     ///
     /// # Errors
     /// The errors of [`Builder::open`].
@@ -68,7 +68,7 @@ impl<M: PoolStrategy> TxnStore<M> {
         TxnStore { trees, is_loading, is_isolated: options.lab.locks, store }
     }
 
-    /// The store itself.
+    /// Returns the store itself.
     pub fn store(&self) -> &Arc<EngineStore<M>> {
         &self.store
     }
@@ -80,8 +80,8 @@ impl<M: PoolStrategy> TxnStore<M> {
         Counts::of(self.store.pool().counters()).with_log(log).with_tier(tier)
     }
 
-    /// Lets `load` fill the store: its sessions write without locks and transactions, and what
-    /// they wrote is made durable at the end.
+    /// Lets `load` fill the store. Its sessions write without locks and transactions, and the
+    /// written rows become durable at the end.
     ///
     /// # Errors
     /// As `load`, or the store could not be written.
@@ -137,15 +137,14 @@ impl<M: PoolStrategy> Store for TxnStore<M> {
     }
 }
 
-/// One thread's session with a [`TxnStore`]. A transaction that is open when it is dropped is
-/// aborted.
+/// One thread's session with a [`TxnStore`]. Dropping it aborts an open transaction.
 pub struct TxnSession<M: PoolStrategy> {
     tx: Option<StoreTxn<M>>,
     trees: Vec<StoreTree<M>>,
-    /// Without transactions: to load.
+    /// Set to write without transactions, for loading.
     is_direct: bool,
     is_isolated: bool,
-    /// Room for the ends of a scan's range.
+    /// Buffers for the ends of a scan's range.
     keys: (Vec<u8>, Vec<u8>),
     options: TxnOptions,
     store: Arc<EngineStore<M>>,
@@ -159,7 +158,7 @@ fn tree_of<M: PoolStrategy>(
 }
 
 impl<M: PoolStrategy> TxnSession<M> {
-    /// Does `work` in the transaction that is open, or in one of its own.
+    /// Does `work` in the open transaction, or in a new one.
     #[inline]
     fn within<R>(
         &mut self,
@@ -188,22 +187,22 @@ impl<M: PoolStrategy> TxnSession<M> {
     }
 }
 
-/// Apart from the path of what succeeds.
+/// Kept out of the success path.
 #[cold]
 #[inline(never)]
 fn failed(error: Error) -> DbStoreError {
     error.into()
 }
 
-/// A bound as a range wants it.
+/// Converts a key to a bound of a range.
 fn from(key: &[u8], is_included: bool) -> Bound<&[u8]> {
     if is_included { Bound::Included(key) } else { Bound::Excluded(key) }
 }
 
-/// A part of a scan, in the order of the keys.
+/// Bounds of a part of a scan.
 type Ends<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
 
-/// Looks where `rows` rows from `start` on end; false if the table ends before.
+/// Finds the end of the next `rows` rows from `start`; returns `false` if the table ends before.
 fn look_ahead<M: PoolStrategy>(
     tree: &StoreTree<M>,
     (start, is_up): (Bound<&[u8]>, bool),
@@ -271,7 +270,7 @@ impl<M: PoolStrategy> Session for TxnSession<M> {
         self.is_isolated && !self.is_direct
     }
 
-    /// Only with locks: a rollback without them would undo others' changes, too.
+    /// Rollback needs locks: without them it would undo the changes of others too.
     fn undoes(&self) -> bool {
         self.is_isolated()
     }

@@ -1,4 +1,4 @@
-//! `millpond breakdown`: where a workload's CPU time goes, component by component.
+//! `millpond breakdown`: a workload's CPU time, component by component.
 
 use std::path::{Path, PathBuf};
 
@@ -149,7 +149,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// What runs, and how.
+/// One workload with its options, ready to run.
 struct Job<'a> {
     what: What,
     args: &'a Args,
@@ -187,7 +187,8 @@ impl Job<'_> {
         }
     }
 
-    /// How large its data are, and what of it runs: results are compared only where these agree.
+    /// Describes the data size and the transaction mix. Only results that agree in both are
+    /// compared.
     fn data(&self) -> String {
         let rows = self.rows();
         match self.what {
@@ -231,18 +232,18 @@ impl Job<'_> {
     }
 }
 
-/// A hundredth of the rows where data are to be tiny.
+/// Returns `rows`, or a hundredth of them if `tiny` is set.
 pub(super) fn tiny_rows(rows: u64, tiny: bool) -> u64 {
     if tiny { (rows / 100).max(1) } else { rows }
 }
 
-/// TPC-C.
+/// Builds the TPC-C workload.
 pub(super) fn tpcc_of(warehouses: u32, tiny: bool, mix: Mix, threads: u32) -> Workload {
     let scale = if tiny { Scale::tiny(warehouses) } else { Scale::full(warehouses) };
     Workload::Tpcc(tpcc::Config { mix, ..tpcc::Config::standard(scale, threads) })
 }
 
-/// Look-ups, or updates in that many per cent, in Gilbert's shape.
+/// Builds a key-value workload in Gilbert's shape: lookups, and `updates` per cent of updates.
 pub(super) fn ycsb_of(rows: u64, updates: u32, threads: u32) -> Workload {
     Workload::Ycsb(ycsb::Config { threads, ..ycsb::Config::gilbert(rows, updates) })
 }
@@ -256,7 +257,7 @@ struct Part {
     threads: u32,
     sampled: Sampled,
     breakdown: Breakdown,
-    /// By component, where they are asked for.
+    /// Hottest functions of each component; empty unless the user asked for them.
     functions: Vec<HotFunction>,
 }
 
@@ -328,7 +329,7 @@ fn text(job: &Job<'_>, part: &Part) -> String {
     )
 }
 
-/// The functions of each component that took most, as many of each as asked for.
+/// Lists the functions of each component that took most, up to the requested number.
 fn functions(args: &Args, part: &Part) -> String {
     if args.functions == 0 {
         return String::new();

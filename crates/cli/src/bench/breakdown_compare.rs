@@ -67,7 +67,7 @@ fn row(change: &Change) -> Row {
         .with("change", change.verdict())
 }
 
-/// Who made both, and in what they were told to do otherwise.
+/// Lists the file and build of each result, and the options in which they differ.
 fn makers(before: &Breakdown, after: &Breakdown) -> String {
     let maker = |of: &Breakdown| format!("{}, build {}", of.path.display(), of.build);
     let mut text = format!("before: {}\nafter:  {}\n", maker(before), maker(after));
@@ -85,7 +85,7 @@ fn makers(before: &Breakdown, after: &Breakdown) -> String {
     text
 }
 
-/// What is printed: a table for each number of threads.
+/// Returns the printed parts: one table for each number of threads.
 fn parts(before: &Breakdown, after: &Breakdown, changes: &[Change]) -> Vec<(String, Table)> {
     let of_threads = |some: &[Change]| {
         let mut table = Table::new(["component", "before, µs", "after, µs", "difference, µs", ""]);

@@ -108,7 +108,7 @@ struct TpccCommand {
     common: Common,
 }
 
-/// What a single run has.
+/// Options that every single run takes.
 #[derive(clap::Args, Debug)]
 struct Common {
     #[command(flatten)]
@@ -164,14 +164,14 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
 /// Result of a single run.
 struct Measured {
     outcome: Outcome,
-    /// References that were recorded.
+    /// Number of recorded references.
     recorded: Option<u64>,
-    /// Requests of storage that were recorded.
+    /// Number of recorded storage requests.
     storage_recorded: Option<u64>,
     instance: Box<dyn Instance>,
 }
 
-/// The run itself, recorded if it is to be.
+/// Runs the workload, and records its references if the user asked for that.
 fn measure(
     common: &Common,
     setup: &Setup,

@@ -1,4 +1,4 @@
-//! `millpond bench commits`: commits of one row, beside what the device gives by itself.
+//! `millpond bench commits`: commits of one row, beside the device's own synced writes.
 
 use std::path::PathBuf;
 
@@ -68,7 +68,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Writes in per cent.
+    /// Returns the share of writes in per cent.
     fn writes(&self) -> Result<u32, Failure> {
         let parts = self.mix.split_once('/').map(|(r, w)| (r.parse::<u32>(), w.parse::<u32>()));
         match parts {

@@ -146,7 +146,7 @@ impl Standings {
     }
 }
 
-/// Runs the steps, with room for what they add.
+/// Runs the steps, with a pool that has room for the rows they add.
 fn play(
     mut steps: Vec<Step>,
     rounds: &Rounds,
@@ -225,7 +225,7 @@ pub(crate) fn affinity(args: &AffinityArgs) -> Result<(), Failure> {
     args.results.check()?;
     let threads = args.threads.unwrap_or_else(cores);
     let setup: Setup = args.engine.setup()?;
-    // A warehouse for each thread, unless another number is asked for.
+    // One warehouse per thread, unless the user gives another number.
     let workload = args.tpcc.workload(threads, threads);
     let mut live = ProgressLine::new(args.rounds.quiet);
     let steps = bench::affinity(&setup, &workload, threads, args.memory_nodes);

@@ -1,4 +1,4 @@
-//! The flags that choose the engine, and those that say how long a run is.
+//! Flags that choose the engine, and flags for the length of a run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -179,7 +179,7 @@ pub(crate) struct EngineArgs {
 }
 
 impl EngineArgs {
-    /// The setup that the flags describe; one that says how to log needs a log.
+    /// Returns the setup that the flags describe. Flags about logging need a log.
     pub(crate) fn setup(&self) -> Result<Setup, Failure> {
         let unused =
             [("durability", self.durability.is_some()), ("log-gap", self.log_gap.is_some())];
@@ -192,7 +192,7 @@ impl EngineArgs {
         self.setup_of_steps()
     }
 
-    /// The same with log and locks unless the flags state otherwise.
+    /// Turns log and locks on unless the flags turn them off.
     pub(crate) fn with_transactions(mut self) -> EngineArgs {
         self.log.get_or_insert(Switch::On);
         self.locks.get_or_insert(Switch::On);
@@ -203,7 +203,7 @@ impl EngineArgs {
         self.durability.unwrap_or(DurabilityArg::Async).durability()
     }
 
-    /// The same for a contest whose steps choose log and locks themselves.
+    /// Returns the setup for a contest whose steps choose log and locks themselves.
     pub(crate) fn setup_of_steps(&self) -> Result<Setup, Failure> {
         let mut options = Options::new().page_size(self.page_size).policy(self.policy.as_str());
         options = options.compression(self.compression.into());
@@ -297,12 +297,12 @@ impl EngineArgs {
     }
 }
 
-/// A size as it is written.
+/// Parses a size such as `64MiB`.
 pub(crate) fn size(text: &str) -> Result<Size, Failure> {
     text.parse().map_err(|error: millpond_base::SizeError| Failure::Usage(error.to_string()))
 }
 
-/// Cores of the machine.
+/// Returns the number of cores of the machine.
 pub(crate) fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
 }
@@ -333,14 +333,14 @@ pub(crate) struct RunArguments {
     pub quiet: bool,
 }
 
-/// Seconds of a flag.
+/// Parses a flag's seconds; zero is allowed.
 pub(crate) fn seconds(name: &str, s: f64) -> Result<Duration, Failure> {
     Duration::try_from_secs_f64(s).map_err(|_| {
         Failure::Usage(format!("--{name} cannot be {s}: a number of seconds is needed"))
     })
 }
 
-/// Seconds of a flag that has to be some.
+/// Parses a flag's seconds; zero is refused.
 pub(crate) fn some_seconds(name: &str, s: f64) -> Result<Duration, Failure> {
     let time = seconds(name, s)?;
     match time.is_zero() {
@@ -380,7 +380,7 @@ impl RunArguments {
     }
 }
 
-/// A run of `measure` seconds, after `warm_up`.
+/// Returns the spec of a run of `measure` seconds after `warm_up` seconds.
 pub(crate) fn run_spec(warm_up: f64, measure: f64) -> Result<RunSpec, Failure> {
     let warm_up = seconds("warm-up", warm_up)?;
     let measure = Length::Time(some_seconds("seconds", measure)?);
@@ -388,7 +388,7 @@ pub(crate) fn run_spec(warm_up: f64, measure: f64) -> Result<RunSpec, Failure> {
     Ok(RunSpec { warm_up, ..RunSpec::of(measure) })
 }
 
-/// By how many bytes the data may grow while `workload` runs as `spec` says, `rounds` times.
+/// Returns an upper bound of the bytes that `workload` adds in `rounds` runs of `spec`.
 pub(crate) fn growth(workload: &Workload, spec: &RunSpec, threads: u32, rounds: u32) -> u64 {
     let operations = |length: Length| match length {
         Length::Operations(n) => n,
@@ -401,7 +401,7 @@ pub(crate) fn growth(workload: &Workload, spec: &RunSpec, threads: u32, rounds: 
     workload.bytes_added(all.saturating_mul(u64::from(rounds)).min(1 << 40)) + (16 << 20)
 }
 
-/// Parameters of several parts in one object.
+/// Joins the parameters of several parts into one object.
 pub(crate) fn joined(parts: impl IntoIterator<Item = Json>) -> Json {
     let mut all = serde_json::Map::new();
     for part in parts {

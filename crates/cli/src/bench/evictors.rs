@@ -55,7 +55,7 @@ pub(crate) struct Args {
     results: ResultArgs,
 }
 
-/// Why `policy` cannot run in this engine, if it cannot.
+/// Returns the reason that `policy` cannot run in this engine, if there is one.
 fn hindrance(setup: &Setup, policy: &str) -> Option<String> {
     let mut setup = setup.clone();
     setup.options.policy = policy.to_string();

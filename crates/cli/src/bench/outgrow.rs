@@ -55,12 +55,12 @@ pub(crate) struct Args {
     results: ResultArgs,
 }
 
-/// A pool size, and what its rounds came to.
+/// A pool size and the results of its rounds.
 struct Course {
     name: String,
     size: Size,
     outcomes: Vec<Outcome>,
-    /// Pages per second that the device gave before each round.
+    /// Pages per second that the device delivered before each round.
     probes: Vec<f64>,
     info: Option<InstanceInfo>,
 }
@@ -71,7 +71,8 @@ impl Course {
         Ok(Course { name, size, outcomes: Vec::new(), probes: Vec::new(), info: None })
     }
 
-    /// One round: a cold start, the probe if one is wanted, the run. Whether to continue.
+    /// Runs one round: a cold start, the probe if one is wanted, the run. Returns `true` to
+    /// continue.
     fn round(
         &mut self,
         instance: &mut dyn Instance,
@@ -87,7 +88,7 @@ impl Course {
             outcome => outcome?,
         };
         let was_stopped = outcome.was_stopped;
-        // What was stopped counts if there is nothing else.
+        // A stopped run counts if there is no other.
         if !was_stopped || self.outcomes.is_empty() {
             self.outcomes.push(outcome);
             self.probes.extend(probed);

@@ -1,4 +1,5 @@
-//! `millpond bench overheads`: what log, locks, pool and a second thread cost, against bars.
+//! `millpond bench overheads`: costs of log, locks, pool and a second thread, judged against
+//! bars.
 
 use millpond_bench::error::BenchError;
 use millpond_bench::experiments::overheads::{
@@ -72,7 +73,7 @@ impl Args {
         let ycsb = ycsb_of(tiny_rows(self.rows, self.tiny), 0, 1);
         let spec = run_spec(self.warm_up, self.seconds)?;
         let mut base = self.engine.setup_of_steps()?;
-        // One that is sampled, and two of half the time.
+        // One sampled run, and two of half the time.
         let threads = ARMS.iter().map(|arm| arm.threads).max().unwrap_or(1);
         base.growth = growth(&tpcc, &spec, threads, 2);
         Ok(Overheads { base, tpcc, ycsb, spec, repetitions: self.repetitions })
@@ -136,7 +137,7 @@ fn cost_row(turn: u64, cost: &Cost) -> Row {
         .with("unassigned", cost.unassigned)
 }
 
-/// What is printed: the bars, and the times that they are made of.
+/// Returns the printed parts: the bars, and the times that they are computed from.
 fn parts(judged: &[Judged], measured: &[Repetition]) -> Vec<(String, Table)> {
     let decimals = |number: f64| -> Value { format!("{number:.3}").into() };
     let none = || Value::from("–");
@@ -184,7 +185,7 @@ fn parts(judged: &[Judged], measured: &[Repetition]) -> Vec<(String, Table)> {
     vec![(head, table), (text.to_string(), arms)]
 }
 
-/// Each ratio as a share of what it may be.
+/// Plots each ratio as a share of its limit.
 fn plot(judged: &[Judged]) -> BarPlot {
     let bars = judged.iter().filter_map(|one| {
         let value = one.ratio?.times(1.0 / one.bar.most);

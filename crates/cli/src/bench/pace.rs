@@ -25,7 +25,7 @@ durable by itself; a writer beside it makes both logs grow. Ratios are of the bu
 within rounds, with 95 % intervals; slow_slice is the slowest slice in a hundred over the quiet \
 store's median. In --json and --csv, rows with a second are the time series.";
 
-/// The columns that come first for people.
+/// Columns that come first in the table.
 const ANSWERS: [&str; 8] = [
     "step",
     "commits_per_s",

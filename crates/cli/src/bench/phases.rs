@@ -142,7 +142,7 @@ fn mib(bytes: u64) -> f64 {
 
 fn row(of: &Measured) -> Row {
     let per_row = |amount: u64| of.per_row(amount as f64);
-    // Where nothing is timed by itself there is no latency.
+    // A phase that times no single operation has no latency.
     let latency = |quantile| (!of.latency.is_empty()).then(|| of.latency_us(quantile));
     Row::new(of.phase.name(), "pool", of.threads)
         .with_interval("rows_per_s", &of.rows_per_s)
@@ -190,7 +190,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         "folder": args.folder.display().to_string(),
         "seed": args.seed,
     });
-    // What was measured is worth printing, whatever came after it.
+    // Finished measurements are worth printing even if a later phase failed.
     if ended.is_ok() || !measured.is_empty() {
         let rows = measured.iter().map(row);
         args.results.write("bench phases", &params, &table(rows))?;

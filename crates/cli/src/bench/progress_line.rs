@@ -7,14 +7,14 @@ use millpond_bench::run::runner::{Observer, Tick};
 
 use crate::interrupt;
 
-/// Shows what runs, and ends it on Ctrl-C.
+/// Shows the progress of a run, and ends the run on Ctrl-C.
 pub struct ProgressLine {
     bar: ProgressBar,
     what: String,
 }
 
 impl ProgressLine {
-    /// A line, unless `quiet`. Nothing is drawn where standard error is no terminal.
+    /// Creates a line; it draws nothing if `quiet`, or if standard error is no terminal.
     pub fn new(quiet: bool) -> ProgressLine {
         let bar = ProgressBar::new_spinner();
         if quiet {
@@ -27,13 +27,13 @@ impl ProgressLine {
         ProgressLine { bar, what: String::new() }
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// The numbers of an interval on one line.
+/// Formats the numbers of an interval as one line.
 pub(crate) fn line(tick: &Tick) -> String {
     let rate = |events: u64| events as f64 / tick.seconds.max(1e-9);
     let mut text = format!("{:.0} tx/s", rate(tick.transactions));

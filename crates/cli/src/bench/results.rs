@@ -38,18 +38,18 @@ impl ResultArgs {
         output
     }
 
-    /// Fails early for what cannot work at the end.
+    /// Fails before the run if the results could not be written after it.
     pub fn check(&self) -> Result<(), Failure> {
         self.output().check([])
     }
 
-    /// The same, for a command that reads these files.
+    /// Like `check`, and also refuses to overwrite the files that the command reads.
     pub(crate) fn check_beside(&self, inputs: [&PathBuf; 2]) -> Result<(), Failure> {
         apart(self.plot.as_deref(), inputs)?;
         self.output().check(inputs)
     }
 
-    /// Writes the rows; for people, without the columns that say nothing.
+    /// Writes the rows; a table for people leaves out the columns without content.
     pub fn write(&self, command: &str, params: &Json, table: &Table) -> Result<(), Failure> {
         let output = self.output();
         let table = match output.format {
@@ -82,7 +82,7 @@ impl ResultArgs {
     }
 }
 
-/// The columns that `bench phases` is about.
+/// Main columns of `bench phases`.
 const ANSWERS_OF_PHASES: [&str; 11] = [
     "step",
     "threads",
@@ -97,7 +97,7 @@ const ANSWERS_OF_PHASES: [&str; 11] = [
     "peak_mib",
 ];
 
-/// The columns that a command is about: they come first in its table.
+/// Returns the main columns of a command, which come first in its table.
 fn answers(command: &str) -> &'static [&'static str] {
     match command {
         "bench scan" => &["table", "pool", "mib_per_s", "rows_per_s", "reads_per_s", "hit_ratio"],
@@ -169,7 +169,7 @@ fn answers(command: &str) -> &'static [&'static str] {
     }
 }
 
-/// Writes rows to a file whose name says the form: .csv, .json or .parquet.
+/// Writes rows to a file in the form that its ending names: .csv, .json or .parquet.
 pub(crate) fn write_file(
     path: &Path,
     command: &str,
@@ -191,7 +191,7 @@ pub(crate) fn write_file(
     output.write(command, params, &millpond_bench::experiments::table::table(rows))
 }
 
-/// A line of a plot from two columns of rows.
+/// Makes a plot's line from two columns of rows.
 pub(crate) fn line(label: &str, table: &Table, x: &str, y: &str) -> Line {
     let number = |row: usize, name: &str| table.get(row, name).and_then(|v| v.number());
     let points = (0..table.rows.len()).filter_map(|row| Some((number(row, x)?, number(row, y)?)));

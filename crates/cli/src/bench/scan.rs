@@ -44,7 +44,7 @@ pub(crate) struct Args {
     results: ResultArgs,
 }
 
-/// The two tables' rows for one pool.
+/// Returns the result rows of both tables for one pool.
 fn rows_of(name: &str, outcome: &Outcome, instance: &dyn Instance, classes: &[&str]) -> Vec<Row> {
     let info = instance.info();
     let bytes = instance.row_bytes();

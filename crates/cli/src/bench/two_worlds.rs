@@ -1,5 +1,5 @@
-//! `millpond bench two-worlds`: whether a policy misses the same references live and simulated, and
-//! what each thing that only a live pool does changes.
+//! `millpond bench two-worlds`: compares a policy's misses live and simulated, and measures the
+//! effect of each thing that only a live pool does.
 
 use millpond_base::Size;
 use millpond_bench::error::BenchError;
@@ -118,7 +118,7 @@ fn row(policy: &str, distortion: Distortion, run: &Distorted, none: &Distorted) 
         .with("hits_lost", run.hits_lost)
 }
 
-/// One policy's rows.
+/// Returns the rows of one policy.
 fn rows(
     args: &Args,
     policy: &str,

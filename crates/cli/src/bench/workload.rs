@@ -1,4 +1,4 @@
-//! The flags that choose what is run.
+//! Flags that choose the workload.
 
 use clap::ValueEnum;
 use millpond_bench::run::client::Workload;

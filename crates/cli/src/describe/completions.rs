@@ -1,4 +1,4 @@
-//! `millpond completions`: what a shell needs to complete commands and options.
+//! `millpond completions`: scripts with which a shell completes commands and options.
 
 use clap_complete::{Shell, generate};
 

@@ -2,9 +2,9 @@
 
 use clap::{Arg, Command};
 
-/// A section for each command that is shown, below the one of its parent.
+/// Writes a section for each visible command, below the section of its parent.
 pub(super) fn of_commands(mut root: Command) -> String {
-    // Names and usage are known then.
+    // Only a built command knows its names and usage.
     root.build();
     let mut page = String::new();
     for command in root.get_subcommands().filter(|command| is_shown(command)) {
@@ -35,7 +35,7 @@ fn section(command: &Command, level: usize, page: &mut String) {
     }
 }
 
-/// A table for each heading of the help, in their order.
+/// Writes a table for each heading of the help, in order.
 fn tables(command: &Command, page: &mut String) {
     let shown: Vec<&Arg> = command
         .get_arguments()
@@ -62,7 +62,7 @@ fn heading(arg: &Arg) -> &str {
     arg.get_help_heading().unwrap_or(usual)
 }
 
-/// `-p`, `--policy POLICIES`.
+/// Formats the names of an argument: `-p`, `--policy POLICIES`.
 fn names(arg: &Arg) -> String {
     let values: Vec<String> = if arg.get_action().takes_values() {
         let values = arg.get_value_names().unwrap_or_default();
@@ -81,7 +81,7 @@ fn names(arg: &Arg) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The help of an argument, its values and its default.
+/// Returns the help of an argument with its values and its default.
 fn what(arg: &Arg) -> String {
     let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
     let mut text = escaped(&help.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -104,7 +104,7 @@ fn what(arg: &Arg) -> String {
     text
 }
 
-/// What would be Markdown, or end a cell, as itself.
+/// Escapes characters that Markdown would interpret or that would end a cell.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('|', "\\|").replace('*', "\\*");
     text.replace('<', "\\<").replace('[', "\\[")

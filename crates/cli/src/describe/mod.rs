@@ -1,4 +1,5 @@
-//! The command line, described: for shells, as manual pages, and as pages of the documentation.
+//! Descriptions of the command line: shell completions, manual pages, pages of the
+//! documentation.
 
 pub mod completions;
 pub mod man;

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args, command: clap::Command) -> Result<(), Failure> {
     }
 }
 
-/// A table for each kind, by what a store says of its own statistics.
+/// Writes a table of metrics for each kind, from a store's own statistics.
 fn metrics() -> Result<String, Failure> {
     let failed = |error: millpond::Error| Failure::Store(error.to_string());
     let db = Db::in_memory(Options::new().memory(16 << 20)).map_err(failed)?;
@@ -49,7 +49,7 @@ fn metrics() -> Result<String, Failure> {
     Ok(page)
 }
 
-/// Name and help of the metrics of a kind.
+/// Returns the name and help of each metric of a kind.
 fn heads<'t>(text: &'t str, kind: &str) -> Vec<(&'t str, &'t str)> {
     let mut heads = Vec::new();
     let mut help = None;

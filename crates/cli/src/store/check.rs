@@ -59,17 +59,18 @@ pub(crate) fn page_size(text: &str) -> Result<PageSize, String> {
 /// Bytes of the smallest page there is.
 const SMALLEST_PAGE: usize = 4096;
 
-/// What is checked, and how.
+/// Options of a check.
 pub(crate) struct Look {
     /// Bytes of a page, where the file is too damaged to tell.
     pub page_size: Option<PageSize>,
     pub problems_max: usize,
     pub quiet: bool,
-    /// Without its log, even if it was not closed.
+    /// Set to check the file without its log, even if the store was not closed.
     pub unrecovered: bool,
 }
 
-/// Checks a store, showing progress; one that was not closed as it is once it is recovered.
+/// Checks a store and shows progress. A store that was not closed is first recovered in
+/// memory.
 pub(crate) fn look(file: &Path, how: &Look) -> Result<Report, Failure> {
     let trial = if how.unrecovered { None } else { recovered(file, how)? };
     let bar = Progress::new(how.quiet);
@@ -100,7 +101,7 @@ pub(crate) fn look(file: &Path, how: &Look) -> Result<Report, Failure> {
     })
 }
 
-/// The store recovered in memory, if it was not closed and can be.
+/// Recovers the store in memory, if it was not closed and recovery succeeds.
 fn recovered(file: &Path, how: &Look) -> Result<Option<DevicePair>, Failure> {
     if !was_left_open(file, how.page_size) {
         return Ok(None);
@@ -132,8 +133,8 @@ fn recovered(file: &Path, how: &Look) -> Result<Option<DevicePair>, Failure> {
     }
 }
 
-/// Whether the store's process stopped without closing it: its superblock has not been marked
-/// closed, or was never written.
+/// Returns `true` if the store's process stopped without closing it: its superblock is not
+/// marked closed, or was never written.
 fn was_left_open(file: &Path, page_size: Option<PageSize>) -> bool {
     let begins_with_nothing = || {
         let mut first = [1; SMALLEST_PAGE];

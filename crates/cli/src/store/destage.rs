@@ -1,4 +1,4 @@
-//! `millpond destage`: a store gets what its second tier has of it.
+//! `millpond destage`: copies a store's pages from its second tier back to its file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         complain(&format!("{of_use} has nothing that {whole} has not"));
         return Ok(());
     };
-    // Nothing is asked for: any policy will do.
+    // No page is requested, so any policy will do.
     let policy = ChosenPolicy::parse("t2-lru", Tier::Second).map_err(failed)?;
     let host = |shape: &_| policy.erased_host(shape);
     let tier = BackTier::open(store, fast, &options, host).map_err(failed)?;

@@ -70,7 +70,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     apart(args.out.as_deref(), [&args.store.file])?;
-    // What cannot be opened has no dump, and no beginning of one.
+    // A store that cannot be opened produces no dump, not even the start of one.
     let source = match args.salvage {
         true => Source::Damaged(Box::new(damaged(args)?)),
         false => Source::Sound(open::open(&args.store.file, true, args.memory)?),
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     report.as_ref().map_or(Ok(()), print_report)
 }
 
-/// What is dumped.
+/// Source of the dump.
 enum Source {
     Sound(Db),
     Damaged(Box<PageStore>),
@@ -159,7 +159,7 @@ fn save<W: Write>(store: &PageStore, dump: &mut DumpWriter<W>) -> Result<Salvage
     }
 }
 
-/// Says what was saved and what was lost.
+/// Prints the saved and the lost parts.
 fn print_report(report: &SalvageReport) -> Result<(), Failure> {
     for loss in &report.losses {
         complain(&loss.to_string());

@@ -42,7 +42,7 @@ pub(crate) struct GetArgs {
     json: bool,
 }
 
-/// The key that `text` denotes; records of heaps have numbers instead.
+/// Returns the key that `text` denotes. Records of heaps have numbers instead.
 fn key_in(of: &Opened, notation: &TypedNotation, text: &str) -> Result<Vec<u8>, Failure> {
     match of {
         Opened::Heap(_) => Ok(Vec::new()),
@@ -50,7 +50,7 @@ fn key_in(of: &Opened, notation: &TypedNotation, text: &str) -> Result<Vec<u8>, 
     }
 }
 
-/// The row of JSON results.
+/// Returns the row of JSON results.
 fn row(tree: &str, key: String, value: String) -> Table {
     let mut table = Table::new(["tree", "key", "value"]);
     table.rows.push(vec![tree.into(), key.into(), value.into()]);
@@ -65,7 +65,7 @@ pub(crate) fn get(args: &GetArgs) -> Result<(), Failure> {
     let missing = || missing(&args.key, &from);
     let mut out = io::stdout().lock();
     if let (true, Opened::Tree(tree)) = (args.raw, &from) {
-        // Large values pass through piece by piece.
+        // Large values are copied piece by piece.
         let mut reader = tree.reader(&key).map_err(failed)?.ok_or_else(missing)?;
         let copied = io::copy(&mut reader, &mut UntilAsked(&mut out));
         copied.map_err(|error| or_interrupted(error.into()))?;
@@ -110,7 +110,7 @@ const PUT_EXAMPLES: &str = "Examples:
 
 Of a heap, `new` appends a record and prints its number.";
 
-/// What can be made.
+/// Structures that `put --create` can create.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Kind {
     /// A tree: keys in their order
@@ -163,7 +163,7 @@ pub(crate) fn put(args: &PutArgs) -> Result<(), Failure> {
         open::open(&args.store.file, false, None)?
     };
     let result = put_into(&db, args);
-    // Also after an error: the store stays as it was.
+    // Close also after an error: the store stays as it was.
     open::close(db)?;
     result
 }
@@ -251,10 +251,10 @@ fn put_file(tree: &RawTree, key: &[u8], path: &std::path::Path) -> Result<(), Fa
     Ok(())
 }
 
-/// Bytes that a value has at most.
+/// Maximum bytes of a value.
 const VALUE_MAX: u64 = 1 << 30;
 
-/// All of a file, or one byte more than a value may have.
+/// Reads a whole file, but at most one byte more than a value may have.
 fn whole(file: std::fs::File) -> io::Result<Vec<u8>> {
     let mut value = Vec::new();
     file.take(VALUE_MAX + 1).read_to_end(&mut value)?;

@@ -1,8 +1,8 @@
 //! Keys and values of a store's own types as text: `7`, `"bolts"`, `("bolts", 8)`, `None`.
 //!
-//! The text is that of a Rust literal, so that what is shown can be typed: strings in double quotes
-//! with the escapes of [`escaped`], byte strings as `0x` and digits. An option is its value or
-//! `None`, the empty tuple `()`.
+//! The text is a Rust literal, so a user can type a printed value: strings in double quotes with
+//! the escapes of [`escaped`], byte strings as `0x` and digits. An option is written as its value
+//! or `None`, the empty tuple as `()`.
 
 use millpond::internals::admin::dump::notation::{escaped, hex, unescape, unhex};
 use millpond_handles::Datum;
@@ -34,7 +34,7 @@ pub(super) fn show(datum: &Datum) -> String {
 /// Reads a literal.
 ///
 /// # Errors
-/// What was expected, and in front of what.
+/// Names the expected token and the text that follows.
 pub(super) fn parse(text: &str) -> Result<Datum, String> {
     let mut rest = text;
     let datum = take(&mut rest, 0)?;

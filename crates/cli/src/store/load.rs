@@ -59,22 +59,22 @@ enum IntoError {
     Interrupted,
 }
 
-/// Fails after Ctrl-C.
+/// Fails if Ctrl-C was pressed.
 fn go_on() -> Result<(), IntoError> {
     if interrupt::asked() { Err(IntoError::Interrupted) } else { Ok(()) }
 }
 
-/// The structure that entries go to, if it is no tree.
+/// Target of the entries, if it is no tree.
 enum Target {
     Hash(HashIndex<Vec<u8>, Vec<u8>>),
     Heap(Heap<Vec<u8>>),
 }
 
-/// A store that entries go to.
+/// Store that receives the entries.
 struct Into<'d> {
     db: &'d Db,
     target: Option<Target>,
-    /// Heaps whose records did not get the ids that they had.
+    /// Heaps whose records got new ids.
     renumbered: Vec<String>,
     progress: Progress,
     entries: u64,
@@ -103,7 +103,7 @@ impl Loader for Into<'_> {
         });
         if tree.is_empty()? {
             match tree.bulk_load(&mut counted, BulkOptions::default()) {
-                // No one else can have written: the store is ours.
+                // Nobody else can have written: the store is ours.
                 Err(Error::Bulk(BulkError::NotEmpty)) => {}
                 other => {
                     other?;
@@ -165,7 +165,7 @@ fn input(args: &Args) -> Result<Box<dyn BufRead>, Failure> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    // First, so that no store is created from a file that is no dump.
+    // The reader comes first, so that no store is created from a file that is no dump.
     let mut reader =
         DumpReader::new(input(args)?).map_err(|error| Failure::Store(error.to_string()))?;
     let file = &args.store.file;

@@ -1,7 +1,7 @@
-//! Keys and values on the command line, and on the screen.
+//! Notation of keys and values on the command line and on the screen.
 //!
-//! A tree knows the types of its keys and values if a program made it with types. Keys and values
-//! are then written as literals of these types; those of other trees are text.
+//! A tree that a program created with types knows the types of its keys and values. They are then
+//! written as literals of these types. In other trees, keys and values are text.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ enum Form<T> {
     Of(T),
 }
 
-/// The forms of keys and values that were asked for.
+/// Requested forms of keys and values.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Notation {
     /// Form of keys: text, hex, or a type such as u64 or '(String, u32)'. By default the type that
@@ -51,7 +51,8 @@ fn form<T: FromStr<Err: Display>>(text: &str) -> Result<Form<T>, String> {
     }
 }
 
-/// The form of a type that the store knows; text if it knows none, or one that only a program does.
+/// Returns the literal form of a type that the store knows. Returns text if the store has no type,
+/// or one that only a program knows.
 fn known<T: FromStr>(name: Option<&str>) -> Form<T> {
     let literal = name.filter(|name| !matches!(*name, "String" | "Vec<u8>"));
     literal.and_then(|name| name.parse().ok()).map_or(Form::Text, Form::Of)
@@ -64,8 +65,8 @@ fn name<T: Display>(form: Option<&Form<T>>) -> Option<String> {
     }
 }
 
-/// Refuses a type that is another than the one that the store knows. `unknown_too` says whether
-/// a name that only a program knows is another.
+/// Refuses a type that differs from the store's. With `unknown_too`, a type name that only a
+/// program knows counts as different.
 fn agrees<T: FromStr + Display + PartialEq>(
     form: &Form<T>,
     known: Option<&str>,
@@ -82,7 +83,7 @@ fn agrees<T: FromStr + Display + PartialEq>(
 }
 
 impl Notation {
-    /// The notation for a structure whose keys and values are of `types`.
+    /// Returns the notation for a structure whose keys and values are of `types`.
     pub(crate) fn of(&self, types: &TypeNames) -> TypedNotation {
         if self.hex {
             return TypedNotation { key: Form::Hex, value: Form::Hex };
@@ -92,21 +93,21 @@ impl Notation {
         TypedNotation { key, value }
     }
 
-    /// The types of a structure that is made with this notation.
+    /// Returns the types of a structure that is created with this notation.
     pub(crate) fn types(&self) -> TypeNames {
         TypeNames::new(name(self.key_type.as_ref()), name(self.value_type.as_ref()))
     }
 
-    /// Like [`Notation::of`], for keys that are looked for in the structure `name`: one of another
-    /// type would not be there. Of a type that only a program knows, the caller may know more.
+    /// Like [`Notation::of`], for lookups in the structure `name`: a key of another type could not
+    /// be found. A type that only a program knows is accepted, since the caller may know it.
     pub(crate) fn to_find(&self, types: &TypeNames, name: &str) -> Result<TypedNotation, Failure> {
         let notation = self.of(types);
         agrees(&notation.key, types.key.as_deref(), false, "keys", name)?;
         Ok(notation)
     }
 
-    /// Like [`Notation::of`], for what is to be written to the structure `name`: its typed handles
-    /// must be able to read it.
+    /// Like [`Notation::of`], for writes to the structure `name`: its typed handles must be able
+    /// to read the entries.
     pub(crate) fn to_write(&self, types: &TypeNames, name: &str) -> Result<TypedNotation, Failure> {
         let notation = self.of(types);
         agrees(&notation.key, types.key.as_deref(), true, "keys", name)?;
@@ -122,14 +123,14 @@ pub(crate) struct TypedNotation {
     value: Form<ValueType>,
 }
 
-/// The types that the store knows of one structure, as far as their names tell their encoding.
+/// Types of one structure, as far as their names determine the encoding.
 pub(crate) struct KnownTypes<'n> {
     name: &'n str,
     key: Option<KeyType>,
     value: Option<ValueType>,
 }
 
-/// Refuses bytes that are none of the type that the store knows.
+/// Refuses bytes that are no value of the store's type.
 fn check<T: Display>(
     known: Option<&T>,
     decode: impl FnOnce(&T) -> Result<Datum, DatumError>,
@@ -162,13 +163,13 @@ impl<'n> KnownTypes<'n> {
         check(self.value.as_ref(), |of| of.decode(value), "values", self.name)
     }
 
-    /// Returns whether every sequence of bytes is a value.
+    /// Returns `true` if every sequence of bytes is a value.
     pub(crate) fn takes_any_value(&self) -> bool {
         self.value.as_ref().is_none_or(|of| of.to_string() == "Vec<u8>")
     }
 }
 
-/// Returns what reads entries for a dump: `None` where keys and values are text.
+/// Returns the reader of literals for a dump, or `None` if keys and values are text.
 pub(crate) fn literals_of(kind: Structure, types: &TypeNames) -> Option<Box<ReadLiterals>> {
     let key = match known::<KeyType>(types.key.as_deref()) {
         Form::Of(of) if kind != Structure::Heap => Some(of),
@@ -201,7 +202,7 @@ fn bytes_of(text: &str, is_hex: bool) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Encodes the literal `text` as one of type `of`.
+/// Encodes the literal `text` as a value of type `of`.
 fn encoded<T: Display>(
     text: &str,
     of: &T,
@@ -218,7 +219,7 @@ fn shown(datum: Result<Datum, DatumError>, bytes: &[u8]) -> String {
 }
 
 impl TypedNotation {
-    /// The key that `text` denotes.
+    /// Returns the key that `text` denotes.
     pub(crate) fn key(&self, text: &str) -> Result<Vec<u8>, Failure> {
         match &self.key {
             Form::Text => bytes_of(text, false),
@@ -227,7 +228,7 @@ impl TypedNotation {
         }
     }
 
-    /// The key prefix that `text` denotes: of tuples, the first elements.
+    /// Returns the key prefix that `text` denotes: the first elements, if keys are tuples.
     pub(crate) fn prefix(&self, text: &str) -> Result<Vec<u8>, Failure> {
         match &self.key {
             Form::Of(of) if of.to_string().starts_with('(') => {
@@ -240,7 +241,7 @@ impl TypedNotation {
         }
     }
 
-    /// The value that `text` denotes.
+    /// Returns the value that `text` denotes.
     pub(crate) fn value(&self, text: &str) -> Result<Vec<u8>, Failure> {
         match &self.value {
             Form::Text => bytes_of(text, false),
@@ -249,7 +250,7 @@ impl TypedNotation {
         }
     }
 
-    /// A key as text.
+    /// Formats a key as text.
     pub(crate) fn show_key(&self, key: &[u8]) -> String {
         match &self.key {
             Form::Text => text_of(key),
@@ -258,7 +259,7 @@ impl TypedNotation {
         }
     }
 
-    /// A value as text.
+    /// Formats a value as text.
     pub(crate) fn show_value(&self, value: &[u8]) -> String {
         match &self.value {
             Form::Text => text_of(value),
@@ -268,7 +269,7 @@ impl TypedNotation {
     }
 }
 
-/// Text that would be read as hexadecimal gets an escape.
+/// Formats bytes as text. Text that would be read as hexadecimal gets an escape.
 fn text_of(bytes: &[u8]) -> String {
     let text = escaped(bytes);
     text.strip_prefix("0x").map(|rest| format!("\\x30x{rest}")).unwrap_or(text)

@@ -1,4 +1,4 @@
-//! Opening a store for a command, with errors that say what to do.
+//! Opening a store for a command, with errors that advise the user.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use millpond_base::size::Size;
 use super::compression::CompressionArg;
 use crate::error::Failure;
 
-/// Memory of a command that looks at a few pages.
+/// Memory of a command that reads a few pages.
 const MEMORY_SMALL: u64 = 32 << 20;
 
 /// The store that a command is about.
@@ -28,7 +28,7 @@ pub(crate) struct TreeArgs {
     pub tree: Option<String>,
 }
 
-/// A size such as 64MiB.
+/// Parses a size such as 64MiB.
 pub(crate) fn size_of(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(Size::Frames(bytes) | Size::Bytes(bytes)) => Ok(bytes),
@@ -37,7 +37,7 @@ pub(crate) fn size_of(text: &str) -> Result<u64, String> {
     }
 }
 
-/// What a store failed with.
+/// Converts a store's error to a command's failure.
 pub(crate) fn failed(error: Error) -> Failure {
     match error {
         Error::Options(_) => Failure::Usage(error.to_string()),
@@ -52,7 +52,7 @@ pub(crate) fn open(file: &Path, read_only: bool, memory: Option<u64>) -> Result<
     open_with(file, options.memory(memory.unwrap_or(MEMORY_SMALL)))
 }
 
-/// Opens a store, or makes one.
+/// Opens a store, or creates one.
 pub(crate) fn create(
     file: &Path,
     page_size: Option<u64>,
@@ -71,7 +71,7 @@ fn open_with(file: &Path, options: Options) -> Result<Db, Failure> {
     Db::open(file, options).map_err(unopened)
 }
 
-/// Why a store could not be opened.
+/// Converts an error of opening a store to a failure with advice.
 pub(crate) fn unopened(error: Error) -> Failure {
     match error {
         Error::NoStore { path } => {
@@ -81,12 +81,12 @@ pub(crate) fn unopened(error: Error) -> Failure {
     }
 }
 
-/// Closes a store where errors are seen.
+/// Closes a store and returns its errors.
 pub(crate) fn close(db: Db) -> Result<(), Failure> {
     db.close().map_err(failed)
 }
 
-/// A structure of a store, whichever it is.
+/// A structure of a store, of any kind.
 pub(crate) enum Opened {
     Tree(RawTree),
     Hash(HashIndex<Vec<u8>, Vec<u8>>),
@@ -94,7 +94,7 @@ pub(crate) enum Opened {
 }
 
 impl Opened {
-    /// What it is, and its name, for messages.
+    /// Returns its kind and name, for messages.
     pub(crate) fn title(&self) -> String {
         match self {
             Opened::Tree(tree) => format!("tree '{}'", tree.name()),
@@ -120,12 +120,12 @@ impl Opened {
     }
 }
 
-/// The types of keys and values that the store knows of a structure.
+/// Returns the key and value types that the store knows for a structure.
 pub(crate) fn types(db: &Db, of: &Opened) -> Result<TypeNames, Failure> {
     db.types(of.name()).map_err(failed)
 }
 
-/// The id of a heap's record, as it is typed and shown: a number.
+/// Parses the id of a heap's record, which is typed and printed as a number.
 pub(crate) fn record_id(text: &str) -> Result<RecordId, Failure> {
     let no_id = |error| {
         Failure::Usage(format!("'{text}' is no id of a heap's record, which is a number: {error}"))
@@ -133,7 +133,7 @@ pub(crate) fn record_id(text: &str) -> Result<RecordId, Failure> {
     text.parse().map(RecordId).map_err(no_id)
 }
 
-/// The names of a store's structures, and what they are.
+/// Returns the names and kinds of a store's structures.
 pub(crate) fn names(db: &Db) -> Result<Vec<(String, Structure)>, Failure> {
     let all = db.trees().map_err(failed)?;
     Ok(all.into_iter().map(|(name, entry)| (name, entry.structure)).collect())
@@ -147,7 +147,7 @@ fn listed(names: &[(String, Structure)]) -> String {
     format!("it has {}", names.join(", "))
 }
 
-/// The structure of that name and kind.
+/// Returns the structure of this name and kind.
 pub(crate) fn named(db: &Db, name: &str, kind: Structure) -> Result<Opened, Failure> {
     match kind {
         Structure::Tree => db.open_tree(name).map(Opened::Tree),
@@ -157,7 +157,7 @@ pub(crate) fn named(db: &Db, name: &str, kind: Structure) -> Result<Opened, Fail
     .map_err(failed)
 }
 
-/// The structure that was asked for, or the only one.
+/// Returns the structure that the user named, or the only one.
 pub(crate) fn structure(db: &Db, asked: &TreeArgs) -> Result<Opened, Failure> {
     let names = names(db)?;
     let found = match (&asked.tree, &names[..]) {

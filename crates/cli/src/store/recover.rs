@@ -1,4 +1,4 @@
-//! `millpond recover`: making a store whole after its process or machine stopped.
+//! `millpond recover`: recovers a store after its process or machine stopped.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -123,7 +123,7 @@ fn table(done: &Recovery) -> Table {
     table
 }
 
-/// Says what the damage came to.
+/// Prints the extent of the damage.
 fn print_done(done: &Recovery) {
     match done.salvaged {
         None => complain("the log is sound: this was a recovery like any other"),
@@ -139,7 +139,7 @@ fn print_done(done: &Recovery) {
     }
 }
 
-/// Checks what was salvaged, page by page.
+/// Checks the salvaged store, page by page.
 fn look(file: &Path, trial: Option<Arc<dyn Device>>) -> Result<(), Failure> {
     let report = match trial {
         None => {
@@ -165,7 +165,7 @@ fn look(file: &Path, trial: Option<Arc<dyn Device>>) -> Result<(), Failure> {
     )))
 }
 
-/// Names the obstacle to the recovery, and the command to continue with.
+/// Converts a recovery's error to a failure that names the next command.
 fn refused(file: &Path, error: Error) -> Failure {
     let Error::LogDamaged(damage) = &error else { return open::unopened(error) };
     let file = file.display();

@@ -1,5 +1,5 @@
-//! `millpond scan`: entries in the order of their keys, or of a hash index in no order, or records
-//! of a heap in the order of their numbers.
+//! `millpond scan`: prints a tree's entries in key order, a hash index's entries in no order, or a
+//! heap's records in the order of their numbers.
 
 use std::io::{self, BufWriter, Write};
 use std::ops::Bound;
@@ -77,11 +77,11 @@ fn range_of(args: &Args, notation: &TypedNotation) -> Result<KeyRange, Failure> 
     Ok(KeyRange { start, end })
 }
 
-/// What is scanned.
+/// Rows of the scan, by kind of structure.
 enum Rows<'t> {
     Tree(Box<Range<'t, Vec<u8>, Vec<u8>>>),
     Hash(Entries<'t, Vec<u8>, Vec<u8>>),
-    /// Up to, and without, a record.
+    /// Records of a heap, and the exclusive end of the scan.
     Heap(Records<'t, Vec<u8>>, Option<RecordId>),
 }
 
@@ -109,7 +109,7 @@ fn rows<'t>(args: &Args, notation: &TypedNotation, of: &'t Opened) -> Result<Row
 }
 
 impl Rows<'_> {
-    /// Hands the next row, its key as it is shown, to `each`; `false` if there is none.
+    /// Passes the next row, with its printed key, to `each`. Returns `false` if there is none.
     fn step(
         &mut self,
         args: &Args,
@@ -148,7 +148,7 @@ impl Rows<'_> {
     }
 }
 
-/// Calls `each` for the rows that were asked for; returns their number.
+/// Calls `each` for the requested rows; returns their number.
 fn walk(
     args: &Args,
     notation: &TypedNotation,
@@ -186,7 +186,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let head = json!({ "command": "scan", "version": env!("CARGO_PKG_VERSION"),
                            "params": params, "machine": machine() });
         let head = head.to_string();
-        // Rows are written as they come: there may be more than fit into memory.
+        // Rows are written one at a time, since there may be more than fit into memory.
         write!(out, "{},\"rows\":[", head.strip_suffix('}').unwrap_or(&head))?;
         let rows = if args.count {
             let count = walk(args, notation, rows, |_, _, _| Ok(()))?;

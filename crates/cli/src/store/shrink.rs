@@ -1,4 +1,4 @@
-//! `millpond shrink`: giving back what is free in a store's files.
+//! `millpond shrink`: returns the free end of a store's files to the file system.
 
 use std::ops::ControlFlow;
 

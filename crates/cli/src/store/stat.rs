@@ -74,12 +74,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Whether a process may have the store open; one that cannot be asked may.
+/// Returns `true` if a process may have the store open. An unknown state counts as open.
 fn is_live(published: &Published) -> bool {
     matches!(published.freshness(), Freshness::Live { .. } | Freshness::Unknown { .. })
 }
 
-/// Waits for a second; `false` on Ctrl-C.
+/// Waits for a second; returns `false` on Ctrl-C.
 fn wait() -> bool {
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(1) {
@@ -125,7 +125,7 @@ fn running(args: &Args, published: &Published) -> Result<(), Failure> {
     output.write("stat", &params, &table)
 }
 
-/// Numbers become columns; those of a latency are named `LATENCY_NUMBER`.
+/// Turns numbers into columns. Columns of a latency are named `LATENCY_NUMBER`.
 fn flatten(name: &str, value: &Json, names: &mut Vec<String>, row: &mut Vec<Value>) {
     match value {
         Json::Number(number) => {

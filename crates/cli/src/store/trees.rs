@@ -1,4 +1,4 @@
-//! `millpond trees`: what has a name in a store: trees, hash indexes, heaps.
+//! `millpond trees`: lists the named structures of a store: trees, hash indexes, heaps.
 
 use millpond_lab::table::Table;
 use serde_json::json;

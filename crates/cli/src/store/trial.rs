@@ -1,4 +1,4 @@
-//! A recovery, shown while it runs, and one in memory, which changes no file.
+//! A recovery with progress, and one in memory, which changes no file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use millpond::{
 
 use crate::progress::Progress as Bar;
 
-/// Memory of a recovery that nobody limits.
+/// Default memory of a recovery.
 pub(crate) const MEMORY: u64 = 256 << 20;
 
-/// Recovers the store in memory: no file is changed. `None`: it was closed. What it is then is on
-/// the devices.
+/// Recovers the store in memory, without changing a file. Returns `None` if it was closed. The
+/// recovered state is on the returned devices.
 pub(crate) fn in_memory(
     file: &Path,
     options: Options,
@@ -28,7 +28,7 @@ pub(crate) fn in_memory(
     Ok(((data, log), done))
 }
 
-/// Shows what a recovery does.
+/// Shows a recovery's progress on `bar`.
 pub(crate) fn watched(options: Options, bar: &Arc<Bar>) -> Options {
     let bar = bar.clone();
     options.watch_recovery(move |progress| show(&bar, progress))

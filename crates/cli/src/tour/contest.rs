@@ -43,23 +43,23 @@ const WRITE_POLICIES: &str = "lru,clock,arc,hyperbolic,lru-wsr,cflru(window=10%)
     watt,watt(write_weight=16),tide,opt";
 const WRITE_SIZES: [&str; 3] = ["5%", "10%", "20%"];
 
-/// What the laboratory's part came to.
+/// Result of the laboratory's part.
 pub(super) struct Outcome {
     /// All rows.
     pub(super) table: Table,
-    /// What names the result directory.
+    /// Hash that names the result directory.
     pub(super) hash: String,
-    /// For the terminal.
+    /// Text for the terminal.
     pub(super) summary: String,
 }
 
 /// The laboratory's part.
 pub(super) struct Contest<'a> {
-    /// A folder for the time of the tour: Parquet is read from files only.
+    /// Temporary folder of the tour, since Parquet is read from files only.
     pub(super) scratch: &'a Path,
-    /// Few cells.
+    /// Set to run only a few cells.
     pub(super) is_quick: bool,
-    /// No progress.
+    /// Set to show no progress.
     pub(super) is_quiet: bool,
 }
 
@@ -167,8 +167,8 @@ impl Observer for Rows<'_> {
     }
 }
 
-/// Hit ratios in per cent: policies down, sizes across; and reads and writes where pages are
-/// written.
+/// Returns the hit ratios in per cent, policies down and sizes across, and reads and writes
+/// where pages are written.
 fn summary(table: &Table) -> String {
     let mut text = String::new();
     for (name, _) in RECORDED.into_iter().chain([OWN]) {

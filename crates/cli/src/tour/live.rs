@@ -1,6 +1,6 @@
-//! The engine's part of the tour: TPC-C in a store as users open it, first with far less memory
-//! than data, then, closed and opened again, with memory enough; the data's consistency after
-//! each, and every page of the file at the end.
+//! The engine's part of the tour: TPC-C in a store as users open it. The first run has far less
+//! memory than data; the second, after a reopen, has enough. Each run ends with a check of the
+//! data's consistency, and the tour with a check of every page of the file.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ use crate::store::{Look, failed, look};
 
 const MIB: u64 = 1 << 20;
 
-/// How much data, memory and time.
+/// Amount of data, memory and time.
 pub(super) struct Course {
     scale: Scale,
     /// Bytes of memory while the data is larger, and afterwards.
@@ -38,7 +38,8 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// A warehouse of the specification: 90 MiB of pages, in a quarter of the memory.
+    /// Returns the full course: a warehouse of the specification, 90 MiB of pages, in a quarter
+    /// of the memory.
     pub(super) fn full() -> Course {
         Course {
             scale: Scale::full(1),
@@ -49,8 +50,8 @@ impl Course {
         }
     }
 
-    /// A twenty-fifth of it. A number of transactions, not a time: what they find in memory must
-    /// not depend on the machine.
+    /// Returns the quick course, a twenty-fifth of the full one. It counts transactions instead
+    /// of seconds, so that the cached pages do not depend on the machine.
     pub(super) fn quick() -> Course {
         Course {
             scale: Scale::tiny(4),
@@ -70,13 +71,13 @@ impl Course {
     }
 }
 
-/// What the engine's part came to.
+/// Result of the engine's part.
 pub(super) struct Report {
     /// One row per run.
     pub(super) runs: Table,
     /// The time series of both.
     pub(super) series: Table,
-    /// Its part of the page.
+    /// Section of the report page.
     pub(super) section: Section,
 }
 
@@ -126,7 +127,7 @@ pub(super) fn run(path: &Path, course: &Course, quiet: bool) -> Result<Report, F
 }
 
 fn open(path: &Path, memory: u64) -> Result<DbStore, Failure> {
-    // Without a log, as the page's figures always were: what one costs is `bench acid`'s to say.
+    // No log, as in all earlier figures of the page. `bench acid` measures the cost of a log.
     let options =
         Options::new().memory(memory).lab(|lab| lab.log = false).lab(|lab| lab.locks = false);
     DbStore::open(path, options).map_err(failed)
@@ -174,7 +175,8 @@ fn measure(
     let workload = course.workload();
     let mut watch = Watch::new(quiet);
     watch.begin(&format!("TPC-C, {name}"));
-    // A seed of its own, or the second run would ask for what the first left in the cache.
+    // Each run has its own seed, or the second would ask for the pages that the first left in
+    // the cache.
     let mut clients = workload.clients(store, Seed(memory))?;
     let counts = || Some(store.counts());
     let spec = course.spec();
@@ -200,7 +202,7 @@ fn check_consistency(store: &DbStore, workload: &Workload) -> Result<(), Failure
 }
 
 impl Run {
-    /// Names and values, as people want them.
+    /// Returns names and values for people.
     fn figures(&self) -> [(&'static str, String); 8] {
         let outcome = &self.outcome;
         let counts = outcome.counts.unwrap_or_default();

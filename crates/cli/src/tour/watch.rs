@@ -1,5 +1,5 @@
-//! Watches a live run of the tour: its line on the screen, Ctrl-C, and its series from the first
-//! moment on, warm-up included.
+//! Watches a live run of the tour: its line on the screen, Ctrl-C, and its time series from the
+//! start, warm-up included.
 
 use millpond_bench::run::runner::{Observer, Tick};
 
@@ -8,7 +8,7 @@ use crate::bench::ProgressLine;
 /// Shows a run and remembers its series.
 pub(super) struct Watch {
     live: ProgressLine,
-    /// Each interval, and the second at which it ended, counted from the run's beginning.
+    /// Each interval with its end, in seconds from the start of the run.
     pub(super) ticks: Vec<(f64, Tick)>,
 }
 
@@ -17,7 +17,7 @@ impl Watch {
         Watch { live: ProgressLine::new(quiet), ticks: Vec::new() }
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(super) fn finish(&self) {
         self.live.finish();
     }

@@ -2,7 +2,7 @@
 
 const WIDTH: usize = 40;
 
-/// One line per bar: label, bar, value. The longest bar is 40 characters.
+/// Returns one line per bar: label, bar, value. The longest bar has 40 characters.
 pub(super) fn bars(rows: &[(String, f64, String)]) -> String {
     let most = rows.iter().map(|(_, value, _)| *value).fold(0.0, f64::max);
     let label_width = rows.iter().map(|(label, _, _)| label.chars().count()).max().unwrap_or(0);

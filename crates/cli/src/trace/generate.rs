@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a buffer pool sends to storage when it serves the trace that `--from` names.
+/// Returns the storage requests of a buffer pool that serves the trace named by `--from`.
 fn tier2(args: &Args, registry: &Registry) -> Result<Box<dyn Source>, Failure> {
     let tier1 = &args.tier1;
     let missing = |what: &str| Failure::Usage(format!("the generator {TIER2} needs {what}"));

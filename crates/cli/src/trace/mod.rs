@@ -1,4 +1,4 @@
-//! `millpond trace`: look at traces, convert them, make them.
+//! `millpond trace`: describes, converts and generates traces.
 
 mod bars;
 mod command;

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return print(&stats.iter().map(|(name, s)| described(name, s)).collect::<String>());
     }
     if args.output.format == Form::Json {
-        // Histograms do not fit into flat rows: they go beside them.
+        // Histograms do not fit into flat rows, so they are written beside them.
         let full: Vec<Json> = stats.iter().map(|(_, s)| json!(s)).collect();
         let params = json!({"traces": names, "details": full});
         return args.output.write("trace stat", &params, &table(&stats));
@@ -189,7 +189,8 @@ fn footprint_bars(s: &TraceStat) -> String {
     bars(&rows)
 }
 
-/// li's tables 3.2 (mix of requests) and 5.3 (what the next request to the page is).
+/// Writes li's tables 3.2 (mix of requests) and 5.3 (kind of the next request to the same
+/// page).
 fn storage_tables(storage: &StorageStat) -> String {
     let mut table =
         Table::new(["request", "number", "share", "then_read", "then_write", "then_none"]);

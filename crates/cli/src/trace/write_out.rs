@@ -10,7 +10,7 @@ use crate::interrupt;
 use crate::output::complain;
 use crate::progress::Progress;
 
-/// Writes all of `source` to `path`, with progress; returns how many references there were. `path`
+/// Writes all of `source` to `path`, with progress; returns the number of references. `path`
 /// appears only if the end was reached.
 pub(super) fn write_trace(
     source: &mut dyn Source,

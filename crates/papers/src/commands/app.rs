@@ -1,4 +1,4 @@
-//! The experiments there are.
+//! Commands of the experiments.
 
 use std::process::ExitCode;
 
@@ -64,7 +64,7 @@ enum Command {
     Man(man::Args),
 }
 
-/// The command line: all experiments and their options, with their help.
+/// Returns the command line: all experiments and their options, with their help.
 pub fn command() -> clap::Command {
     App::command()
 }

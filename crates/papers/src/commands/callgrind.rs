@@ -1,8 +1,8 @@
-//! Instructions of one function, counted by callgrind over a process of its own.
+//! Instructions of one function, counted by callgrind in a separate process.
 //!
-//! The process is this program with a hidden command, which prints what it did as JSON. callgrind
-//! counts within the function only, and by thread: what other threads execute meanwhile is not in
-//! the count. Counts are those of one build, and hardly any chance is in them: there are no rounds.
+//! The process is this program with a hidden command, which prints its results as JSON. callgrind
+//! counts only within the function, and per thread, so the work of other threads is excluded.
+//! Counts depend on the build and hardly on chance, so there are no rounds.
 
 use std::process::{Command, Stdio};
 
@@ -12,15 +12,14 @@ use serde_json::Value as Json;
 use millpond_cli::program::Failure;
 use millpond_cli::program::asked;
 
-/// callgrind counts each byte that `rep movsb` moves as an instruction. The C library takes it for
-/// copies of some kilobytes; with these settings it moves them by vectors, as on processors that
-/// move bytes slowly.
+/// Settings that make the C library copy by vectors. Otherwise it uses `rep movsb` for copies of
+/// some kilobytes, and callgrind counts each byte of those as an instruction.
 const TUNABLES: (&str, &str) = (
     "GLIBC_TUNABLES",
     "glibc.cpu.x86_rep_movsb_threshold=1073741824:glibc.cpu.x86_rep_stosb_threshold=1073741824",
 );
 
-/// Why nothing can be counted here, if that is so.
+/// Returns the reason that nothing can be counted here, if there is one.
 pub(crate) fn hindrance() -> Option<String> {
     let found = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status();
     match found {
@@ -35,8 +34,8 @@ pub(crate) fn hindrance() -> Option<String> {
 pub(crate) enum Simulate {
     /// Nothing.
     Nothing,
-    /// Branches, and the caches of the processor of WATT's paper (an EPYC 7713), whatever this
-    /// machine has: so that counts can be compared.
+    /// Branches, and the caches of WATT's processor (an EPYC 7713), independent of this machine,
+    /// so that counts can be compared.
     CachesAndBranches,
 }
 
@@ -57,7 +56,7 @@ impl Simulate {
 
 /// Events that callgrind collected within a function.
 pub(crate) struct Collected {
-    /// Events by callgrind's names (`Ir`, `D1mr`, `Bcm` and others), and how many there were.
+    /// Numbers of events by callgrind's names (`Ir`, `D1mr`, `Bcm` and others).
     events: Vec<(String, u64)>,
     /// JSON that the program printed.
     pub printed: Json,
@@ -70,22 +69,22 @@ impl Collected {
         own.map(|(_, count)| count).sum()
     }
 
-    /// A number of the JSON that was printed, if it is more than 0.
+    /// Returns a number of the printed JSON, if it is more than 0.
     pub fn number(&self, name: &str) -> Option<f64> {
         self.printed[name].as_f64().filter(|n| *n > 0.0)
     }
 }
 
-/// Why something of `what` could not be counted.
+/// Returns the failure of counting something of `what`.
 fn failed(what: &str, why: &str) -> Failure {
     Failure::Partly(format!("instructions of {what} could not be counted: {why}"))
 }
 
 /// Runs this program with the given arguments under callgrind and returns the events within
-/// `function`. No other function may contain that name in its own.
+/// `function`. No other function's name may contain that name.
 ///
 /// # Errors
-/// The reason why the events of `what` could not be counted, or that the user stopped it.
+/// The reason that the events of `what` could not be counted, or an interruption by the user.
 pub(crate) fn collect(
     what: &str,
     function: &str,
@@ -122,8 +121,8 @@ pub(crate) fn collect(
     Ok(collected)
 }
 
-/// Instructions within `function`, divided by the number that this program prints as `events` with
-/// these arguments.
+/// Returns the instructions within `function`, divided by the number that this program prints as
+/// `events` with these arguments.
 ///
 /// # Errors
 /// As [`collect`].
@@ -137,8 +136,8 @@ pub(crate) fn per_event(
     Ok(collected.sum(&["Ir"]) as f64 / divisor)
 }
 
-/// The events of a file that callgrind wrote, summed over its parts. Zeros at the end of a line of
-/// totals are left out there.
+/// Returns the events of a callgrind file, summed over its parts. callgrind omits zeros at the end
+/// of a line of totals.
 fn totals(file: &str) -> Option<Vec<(String, u64)>> {
     let mut after = file.lines().filter_map(|line| line.strip_prefix("events:"));
     let names = after.next()?.split_whitespace();

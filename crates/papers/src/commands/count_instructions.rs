@@ -1,6 +1,6 @@
 //! Instructions of hits and of victims, counted by callgrind.
 //!
-//! What is counted are two functions, by their names, in a short run that does nothing else twice.
+//! callgrind counts two functions, by name, in a short run that does nothing else twice.
 
 use std::time::Duration;
 
@@ -43,10 +43,10 @@ pub(crate) fn run(args: &Args, meters: &Meters) -> Result<(), Failure> {
     print(&format!("{}\n", json!({ "hits": all.hits, "victims": all.victims })))
 }
 
-/// Instructions of a hit and of a victim.
+/// Counts the instructions of a hit and of a victim.
 ///
 /// # Errors
-/// Why they could not be counted, or that the user stopped it.
+/// The reason that they could not be counted, or an interruption by the user.
 pub(crate) fn count(policy: &str, frames: u32, seed: u64) -> Result<(f64, f64), Failure> {
     let words = ["factors-probe", "--policy", policy].map(String::from);
     let numbers = [("--frames", u64::from(frames)), ("--seed", seed)];

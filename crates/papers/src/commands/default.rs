@@ -1,4 +1,4 @@
-//! `millpond-papers default`: which policy should decide where nothing names one.
+//! `millpond-papers default`: finds the best default policy.
 
 use crate::default_policy::experiment;
 

@@ -5,7 +5,7 @@ use millpond_cli::program::Failure;
 use crate::experiment::ExperimentError;
 
 impl From<ExperimentError> for Failure {
-    /// Exit code 2 for a figure that there is not, else 1.
+    /// Uses exit code 2 for an unknown figure, else 1.
     fn from(error: ExperimentError) -> Failure {
         match error {
             ExperimentError::Plan(_) => Failure::Usage(error.to_string()),

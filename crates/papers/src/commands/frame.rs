@@ -1,4 +1,4 @@
-//! Common parts of all experiments: their flags, their progress, their end.
+//! Common parts of all experiments: flags, progress, output.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -71,12 +71,12 @@ impl FrameArgs {
         }
     }
 
-    /// Directory of the results, and of files that a run needs.
+    /// Returns the directory of the results, and of files that a run needs.
     pub(super) fn out(&self) -> &Path {
         &self.out
     }
 
-    /// Returns these flags together with one of a paper's own that decides what is run.
+    /// Returns these flags together with a paper's own flag that selects runs.
     pub(super) fn with(&self, flag: &str, value: &str) -> FrameArgs {
         FrameArgs { own: format!("{} {flag} {value}", self.own), ..self.clone() }
     }
@@ -116,12 +116,12 @@ impl FrameArgs {
     }
 }
 
-/// Runs an experiment as the flags say.
+/// Runs an experiment with the flags.
 pub(super) fn play(experiment: &mut Experiment, args: &FrameArgs) -> Result<(), Failure> {
     play_as(experiment.paper, experiment, args)
 }
 
-/// Like [`play`], for an experiment that has its own name for `millpond-papers`.
+/// Like [`play`], for an experiment with its own name in `millpond-papers`.
 pub(super) fn play_as(
     name: &str,
     experiment: &mut Experiment,
@@ -147,7 +147,7 @@ pub(super) fn play_as(
     finish(&ran)
 }
 
-/// The figures, their cells and what they need.
+/// Describes the figures, their cells and their needs.
 fn planned(experiment: &Experiment, plan: &Plan) -> String {
     let mut table = Table::new(["figure", "title", "cells", "repetitions", "need"]);
     for (at, figure) in experiment.figures.iter().enumerate() {
@@ -198,7 +198,7 @@ fn finish(ran: &Ran) -> Result<(), Failure> {
     }
 }
 
-/// Shows cells as they go by.
+/// Shows each cell while it runs.
 struct Bar {
     progress: Progress,
     name: String,

@@ -1,5 +1,5 @@
-//! `millpond-papers gilbert`: page replacement in a live engine, and where a transaction's time
-//! goes (Gilbert's thesis of 2020).
+//! `millpond-papers gilbert`: page replacement in a live engine, and CPU time by component
+//! (Gilbert's thesis of 2020).
 
 use crate::gilbert::experiment::experiment;
 use crate::looking_glass;

@@ -1,5 +1,5 @@
-//! `millpond-papers`: experiments of the papers, each beside what the paper prints, and ours on the
-//! default policy. Flags and printing only.
+//! `millpond-papers`: experiments of the papers, each beside the paper's numbers, and our own on
+//! the default policy. This module holds flags and printing only.
 
 mod app;
 mod callgrind;

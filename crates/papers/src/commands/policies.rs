@@ -1,4 +1,4 @@
-//! The policies that the command line offers: Millpond's and those of a user's program.
+//! The policies on the command line: Millpond's and those of a user's program.
 
 use millpond_lab::registry::PolicyError;
 use millpond_policies::contract::{OpenPolicy, Policy};

@@ -20,9 +20,10 @@ use super::references::References;
 use millpond_lab::sim::Stalled;
 use millpond_policies::policy_host::PolicyHost;
 
-/// Misses of a block, at most; fewer in a pool of fewer than eight times as many frames.
+/// Maximum number of misses in a block; it is lower in a pool of fewer than eight times as many
+/// frames.
 const BLOCK: usize = 256;
-/// Hits of a block, at most.
+/// Maximum number of hits in a block.
 const HITS_MAX: usize = 1 << 14;
 
 const RESIDENT: u8 = 1;
@@ -45,12 +46,12 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nanoseconds of a hit; `None` without one.
+    /// Returns the nanoseconds per hit; `None` without hits.
     pub fn hit_ns(&self) -> Option<f64> {
         (self.hits > 0).then(|| self.hit_time.as_nanos() as f64 / self.hits as f64)
     }
 
-    /// Nanoseconds of a victim; `None` without one.
+    /// Returns the nanoseconds per victim; `None` without victims.
     pub fn victim_ns(&self) -> Option<f64> {
         (self.victims > 0).then(|| self.victim_time.as_nanos() as f64 / self.victims as f64)
     }
@@ -65,21 +66,22 @@ impl Tally {
 
 /// A [`Meter`] with its policy's type erased.
 pub trait CostMeter: Send {
-    /// Continues until `victims` pages found a victim, or until the timed parts took `limit`; it
-    /// delivers at least a hit and a victim.
+    /// Continues until `victims` pages have found a victim or the timed parts have taken `limit`.
+    /// It delivers at least one hit and one victim.
     ///
     /// # Errors
     /// [`Stalled`] when the policy finds no victim.
     fn run(&mut self, victims: u64, limit: Duration) -> Result<Tally, Stalled>;
 
-    /// Everything since the pool was full.
+    /// Returns the tally since the pool was full.
     fn all(&self) -> Tally;
 
-    /// Bytes of the policy's state now: the frames' metadata, and its own with its ghosts.
+    /// Returns the current bytes of the policy's state: the frames' metadata, and its own with its
+    /// ghosts.
     fn bytes(&self) -> usize;
 }
 
-/// A policy over a pool that is full.
+/// A policy over a full pool.
 pub struct Meter<P: Policy> {
     host: PolicyHost<P>,
     pool: Pool,
@@ -95,7 +97,8 @@ pub struct Meter<P: Policy> {
 }
 
 impl<P: Policy> Meter<P> {
-    /// A policy over a pool of `frames` frames, at least 1, filled with the first pages there are.
+    /// Creates a policy over a pool of `frames` frames, at least 1, and fills it with the first
+    /// pages.
     pub fn new(config: &P::Config, frames: u32, references: References, seed: u64) -> Meter<P> {
         let shape = Shape { frames, pages_dense: None, seed };
         let mut meter = Meter {

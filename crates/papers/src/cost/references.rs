@@ -13,13 +13,13 @@ const PER_FRAME: usize = 16;
 const LEAST: usize = 1 << 16;
 /// The exponent of the Zipf distribution.
 const THETA: f64 = 1.0;
-/// One reference in this many is a write.
+/// One of this many references is a write.
 const WRITE_EVERY: u64 = 4;
 /// Flag of a reference that writes.
 const WRITES: u32 = 1 << 31;
 
-/// Zipf references to four pages for each frame, a quarter of them writes: the same for every
-/// policy, drawn beforehand, and shared.
+/// Zipf references to four pages per frame, a quarter of them writes. The sequence is drawn
+/// beforehand, shared, and the same for every policy.
 #[derive(Clone, Debug)]
 pub struct References {
     pages: u32,
@@ -27,10 +27,10 @@ pub struct References {
 }
 
 impl References {
-    /// Frames of the largest pool that there is a sequence for.
+    /// Frames of the largest pool for which a sequence exists.
     pub const FRAMES_MAX: u32 = 1 << 26;
 
-    /// The sequence for a pool of `frames` frames, at least 1 and at most
+    /// Draws the sequence for a pool of `frames` frames, at least 1 and at most
     /// [`References::FRAMES_MAX`].
     pub fn new(frames: u32, seed: u64) -> References {
         let pages = frames.clamp(1, References::FRAMES_MAX) * PAGES_PER_FRAME;
@@ -45,12 +45,12 @@ impl References {
         References { pages, all }
     }
 
-    /// Pages that are referenced, from 0 on.
+    /// Returns the number of pages; they are numbered from 0.
     pub fn pages(&self) -> u32 {
         self.pages
     }
 
-    /// The reference at a position; the sequence restarts at its end.
+    /// Returns the reference at a position; the sequence restarts at its end.
     #[inline(always)]
     pub fn at(&self, position: usize) -> (PageId, Mark) {
         let reference = self.all[position % self.all.len()];

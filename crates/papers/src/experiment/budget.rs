@@ -1,16 +1,16 @@
-//! Keeping to a time: what is run at which pace, and what therefore is left out.
+//! Time budget of an experiment: the measured pace, and the cells that are left out for it.
 
-/// The time of an experiment. All times are seconds since it began; estimates are corrected by
-/// how long what was run took.
+/// Time budget of an experiment. All times are seconds since the start. Finished cells correct the
+/// estimates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     limit: Option<f64>,
-    /// Seconds that what was run should have taken, and that it took.
+    /// Planned and actual seconds of the finished cells.
     planned: f64,
     taken: f64,
 }
 
-/// Estimated seconds after which the pace is believed.
+/// Estimated seconds after which the measured pace is trusted.
 const BELIEVED: f64 = 5.0;
 
 impl Budget {
@@ -18,19 +18,19 @@ impl Budget {
         Budget { limit, planned: 0.0, taken: 0.0 }
     }
 
-    /// Cells that should have taken `planned` took `taken`.
+    /// Records that cells planned at `planned` seconds took `taken` seconds.
     pub fn ran(&mut self, planned: f64, taken: f64) {
         self.planned += planned;
         self.taken += taken;
     }
 
-    /// Returns the seconds that a planned second takes. While little has run, the measured pace is
-    /// mixed with trust in the plan.
+    /// Returns the actual seconds per planned second. While little has run, the plan has a weight
+    /// too.
     pub fn pace(&self) -> f64 {
         (self.taken + BELIEVED) / (self.planned + BELIEVED)
     }
 
-    /// Estimated seconds of all that was run.
+    /// Returns the planned seconds of all finished cells.
     pub fn planned_so_far(&self) -> f64 {
         self.planned
     }
@@ -45,9 +45,8 @@ impl Budget {
         self.limit.is_some_and(|limit| now >= limit)
     }
 
-    /// Returns the time by which a figure must end that should take `planned` of the `all` seconds
-    /// still to come; `None` if there is time for all. Where time is short, each figure gets its
-    /// share of the rest.
+    /// Returns the deadline of a figure that needs `planned` of the remaining `all` seconds;
+    /// `None` if there is time for all. If time is short, each figure gets its share of the rest.
     pub fn deadline(&self, now: f64, planned: f64, all: f64) -> Option<f64> {
         let limit = self.limit?;
         if all <= 0.0 || self.has_room(now, all) {

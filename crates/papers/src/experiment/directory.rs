@@ -1,4 +1,4 @@
-//! Files that an experiment leaves: its rows, a record of what ran, and the page.
+//! Files of an experiment: its rows, a record of the run, and the page.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,15 +22,15 @@ use millpond_lab::verdict::corrected;
 pub struct Ran {
     /// The result directory.
     pub folder: PathBuf,
-    /// The page in it.
+    /// Page in the directory.
     pub page: PathBuf,
-    /// Cells of the plan.
+    /// Number of cells of the plan.
     pub cells: usize,
-    /// Cells that were there from before.
+    /// Number of cells taken from an earlier run.
     pub taken: usize,
-    /// Cells that were run.
+    /// Number of cells that were run.
     pub run: usize,
-    /// Cells left out for want of time, in sentences for people.
+    /// Cells left out for lack of time, in sentences for people.
     pub left_out: Vec<String>,
     /// Claims of the paper, figure by figure, beside our results.
     pub claims: Vec<(&'static str, Claim)>,
@@ -39,13 +39,13 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Returns `true` if every cell of the plan is there.
+    /// Returns `true` if every cell of the plan is finished.
     pub fn is_complete(&self) -> bool {
         self.taken + self.run == self.cells
     }
 }
 
-/// Rows of one table from those of cells.
+/// Joins the rows of cells into one table.
 fn table_of<'a>(cells: impl Iterator<Item = &'a Cell>, journal: &Journal) -> Table {
     let mut table = Table::default();
     for cell in cells {
@@ -59,7 +59,7 @@ fn table_of<'a>(cells: impl Iterator<Item = &'a Cell>, journal: &Journal) -> Tab
     table
 }
 
-/// Writes what there is so far: also of figures that ran before, and not this time.
+/// Writes all results so far, including figures that only an earlier run has run.
 pub(super) fn write(
     dir: &ResultDir,
     experiment: &Experiment,
@@ -86,11 +86,12 @@ pub(super) fn write(
     draw(dir, experiment, (&|id| options.wants(id), &of_figure), ran)
 }
 
-/// Judges the rows of a finished run anew, by this build's claims, and writes its page; nothing is
-/// run. What has rows is judged; of `figures`, by their ids, the page also shows what has none.
+/// Judges the rows of a finished run again by this build's claims, and writes its page, without
+/// running anything. Figures with rows are judged; the page also shows those of `figures`, by id,
+/// that have none.
 ///
 /// # Errors
-/// [`ExperimentError`], if the directory is not of this experiment at this scale.
+/// [`ExperimentError`], if the directory belongs to another experiment or scale.
 pub fn judge(
     experiment: &Experiment,
     folder: &Path,
@@ -186,7 +187,7 @@ fn params(experiment: &Experiment, options: &Options, ran: &Ran) -> Json {
     params
 }
 
-/// The first lines of the page: how much of the plan it shows.
+/// Returns the first lines of the page, which state the part of the plan that it shows.
 fn note(experiment: &Experiment, ran: &Ran) -> String {
     let mut text = format!("{} Scale: {}.", experiment.note, experiment.scale);
     if let Some(mark) = experiment.scale.mark() {

@@ -1,4 +1,4 @@
-//! Why an experiment could not be run.
+//! Errors of an experiment.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,14 +10,14 @@ use super::scale::Scale;
 use millpond_lab::report::ReportError;
 use millpond_lab::results::ResultError;
 
-/// Why an experiment could not be run, or not to its end. What was finished is kept.
+/// Reason that an experiment failed or ended early. Finished cells are kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExperimentError {
     /// The experiment cannot be planned as asked.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The machine is too small for it.
+    /// The machine is too small for the experiment.
     #[error("`millpond-papers {paper} --scale {scale}` is refused: {short}")]
     Short {
         /// The paper.
@@ -27,7 +27,7 @@ pub enum ExperimentError {
         /// Resource that is short.
         short: Short,
     },
-    /// A result directory of something else.
+    /// The result directory belongs to another experiment.
     #[error(
         "{path} is of `{is}`, and not of `millpond-papers {paper} --scale {scale}`: name its \
          command"
@@ -35,9 +35,9 @@ pub enum ExperimentError {
     Other {
         /// The directory.
         path: PathBuf,
-        /// The command line that made it.
+        /// Command line that created it.
         is: String,
-        /// The paper that it was to be of.
+        /// Expected paper.
         paper: &'static str,
         /// The scale.
         scale: Scale,

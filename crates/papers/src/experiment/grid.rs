@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use millpond_lab::interval::Interval;
 use millpond_lab::table::{Table, Value};
 
-/// The values of one column, by the values of others, each with its repetitions.
+/// Values of one column, by the values of other columns, each with its repetitions.
 pub struct Grid {
-    /// In the order of first appearance in the table, sorted by repetition within.
+    /// Places in the order of first appearance in the table, each sorted by repetition.
     places: Vec<(Vec<String>, BTreeMap<u64, f64>)>,
 }
 
 impl Grid {
-    /// The values of `column` by the columns `axes`. Rows that lack one of them do not count;
-    /// of two rows of one place and repetition the last one does.
+    /// Collects the values of `column` by the columns `axes`. Rows that lack one of them do not
+    /// count. Of two rows of one place and repetition, the last one counts.
     pub fn of(table: &Table, axes: &[&str], column: &str) -> Grid {
         Grid::with(table, axes, |row| table.get(row, column)?.number())
     }
@@ -39,7 +39,7 @@ impl Grid {
         grid
     }
 
-    /// The different values on axis number `axis`, in the order of first appearance.
+    /// Returns the distinct values on axis number `axis`, in the order of first appearance.
     pub fn labels(&self, axis: usize) -> Vec<&str> {
         let mut labels: Vec<&str> = Vec::new();
         for (place, _) in &self.places {
@@ -56,17 +56,17 @@ impl Grid {
         self.places.iter().find(|(there, _)| is_there(there)).map(|(_, values)| values)
     }
 
-    /// The mean of a place over its repetitions, with its interval.
+    /// Returns the mean of a place over its repetitions, with its interval.
     pub fn interval(&self, place: &[&str]) -> Option<Interval> {
         Interval::of_rates(&self.values(place)?.values().copied().collect::<Vec<_>>())
     }
 
-    /// The mean of a place over its repetitions.
+    /// Returns the mean of a place over its repetitions.
     pub fn mean(&self, place: &[&str]) -> Option<f64> {
         self.interval(place).map(|interval| interval.mean)
     }
 
-    /// The ratio of two places over the repetitions that both have, each paired with its like.
+    /// Returns the ratio of two places over their common repetitions, paired by repetition.
     pub fn ratio(&self, above: &[&str], below: &[&str]) -> Option<Interval> {
         let (above, below) = (self.values(above)?, self.values(below)?);
         let pairs = above.iter().filter_map(|(at, a)| Some((*a, *below.get(at)?)));
@@ -74,17 +74,17 @@ impl Grid {
         Interval::of_ratios(&above, &below)
     }
 
-    /// Returns by how much one place exceeds another, over the repetitions that both have, paired
-    /// by repetition: for values that may be zero, such as hit ratios.
+    /// Returns the difference of two places over their common repetitions, paired by repetition,
+    /// for values that may be zero, such as hit ratios.
     pub fn difference(&self, of: &[&str], less: &[&str]) -> Option<Interval> {
         let (of, less) = (self.values(of)?, self.values(less)?);
         let pairs = of.iter().filter_map(|(at, a)| Some(a - less.get(at)?));
         Interval::of(&pairs.collect::<Vec<f64>>())
     }
 
-    /// The geometric mean of the ratios of several pairs of places, with the interval over the
-    /// repetitions: in each, first the mean over the pairs. Pairs that are not there do not count,
-    /// and repetitions that lack a pair neither.
+    /// Returns the geometric mean of the ratios of several pairs of places. The mean over the
+    /// pairs is taken in each repetition, and the interval over the repetitions. Missing pairs do
+    /// not count, nor do repetitions that lack a pair.
     pub fn ratio_over(&self, pairs: &[(Vec<&str>, Vec<&str>)]) -> Option<Interval> {
         let there: Vec<_> = pairs
             .iter()

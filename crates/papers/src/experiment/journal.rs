@@ -1,7 +1,7 @@
-//! Finished cells, on disk at once: a line for each, appended when it is finished.
+//! Journal of finished cells on disk: one line per cell, appended when the cell ends.
 //!
-//! Rewriting all rows after every cell would cost more than some cells do. A line that a kill cut
-//! off is no line: its cell is run again.
+//! Rewriting all rows after every cell would cost more than some cells. A line that a kill cut
+//! off does not count, and its cell is run again.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -16,7 +16,7 @@ use millpond_lab::table::Value;
 /// The file's name in a result directory.
 pub(super) const NAME: &str = "cells.jsonl";
 
-/// The rows of finished cells, by key and in the order in which they finished.
+/// Rows of finished cells, by key and in the order of finishing.
 pub(super) struct Journal {
     file: File,
     cells: Vec<(String, Vec<Fields>)>,
@@ -24,7 +24,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal of a result directory; what is in it counts only with `keeps`.
+    /// Opens the journal of a result directory; its content counts only with `keeps`.
     pub fn open(folder: &Path, keeps: bool) -> io::Result<Journal> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(!keeps);
@@ -38,7 +38,7 @@ impl Journal {
             journal.keep(key, rows);
             whole += line.len() as u64;
         }
-        // What follows the last whole line would spoil the next one.
+        // A partial last line would spoil the next one.
         journal.file.set_len(whole)?;
         journal.file.seek(SeekFrom::Start(whole))?;
         Ok(journal)
@@ -54,7 +54,7 @@ impl Journal {
         self.by_key.contains_key(key)
     }
 
-    /// Keeps the rows of a cell.
+    /// Appends the rows of a cell.
     pub fn append(&mut self, key: &str, rows: Vec<Fields>) -> io::Result<()> {
         let written: Vec<Json> = rows.iter().map(write).collect();
         let mut line = json!([key, written]).to_string();
@@ -64,17 +64,17 @@ impl Journal {
         Ok(())
     }
 
-    /// The rows of a cell; none where it is not finished.
+    /// Returns the rows of a cell; none if it is not finished.
     pub fn rows(&self, key: &str) -> &[Fields] {
         self.by_key.get(key).map_or(&[], |at| &self.cells[*at].1)
     }
 }
 
-/// A row as a list of names and values: an object would lose the order.
+/// Writes a row as a list of names and values, since an object would lose the order.
 fn write(row: &Fields) -> Json {
     let field = |(name, value): &(String, Value)| {
         let value = match value {
-            // All digits, unlike what people are shown.
+            // All digits, unlike in tables for people.
             Value::Float(x) => Number::from_f64(*x).map_or(Json::Null, Json::Number),
             other => Json::from(other),
         };

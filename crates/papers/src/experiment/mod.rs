@@ -1,13 +1,13 @@
-//! The frame in which an experiment of a paper runs: figures, each a set of cells.
+//! Framework for a paper's experiment: figures, each a set of cells.
 //!
 //! An experiment is long, and may be stopped, lack disk space or run on a slow machine. So a figure
-//! lists its cells and their needs beforehand, and the frame does the rest. It refuses cells that
-//! do not fit. It runs the cells repetition by repetition, each over all policies before the next,
-//! so that a slow hour disturbs all of them. It keeps every finished cell at once. Where time is
-//! short, it leaves out the last repetitions and reports that. Finally it writes rows and one page.
+//! lists its cells and their needs beforehand, and the framework does the rest. It refuses cells
+//! that do not fit. It runs one repetition over all policies before the next, so that a slow hour
+//! disturbs all of them. It stores every cell as soon as it is finished. If time is short, it
+//! leaves out the last repetitions and reports that. Finally it writes rows and one page.
 //!
-//! A figure is a [`Figure`]. What it simulates or runs live is its own affair: the frame knows
-//! neither policies nor the engine.
+//! A figure implements [`Figure`]. The framework knows neither policies nor the engine: only the
+//! figure knows how to simulate or run a cell.
 
 mod budget;
 mod cell;

@@ -6,7 +6,7 @@ use std::path::Path;
 /// Resources that a cell, or a whole experiment, needs.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Need {
-    /// Seconds, on a machine of today.
+    /// Seconds on a current machine.
     pub seconds: f64,
     /// Bytes of memory.
     pub memory: u64,
@@ -15,12 +15,12 @@ pub struct Need {
 }
 
 impl Need {
-    /// This number of seconds, and next to nothing else.
+    /// Returns a need of `seconds`, and almost nothing else.
     pub fn of_seconds(seconds: f64) -> Need {
         Need { seconds, ..Need::default() }
     }
 
-    /// One after the other: times add up, memory and disk are used again.
+    /// Combines two needs in sequence: times add up, memory and disk are reused.
     #[must_use]
     pub fn then(self, other: Need) -> Need {
         Need {
@@ -30,10 +30,10 @@ impl Need {
         }
     }
 
-    /// Verifies that there is room.
+    /// Checks that there is room.
     ///
     /// # Errors
-    /// [`Short`], naming what is short.
+    /// [`Short`], which names the short resource.
     pub fn check(&self, room: &Room) -> Result<(), Short> {
         if let Some(there) = room.memory.filter(|there| *there < self.memory) {
             return Err(Short::Memory { needed: self.memory, there });
@@ -58,19 +58,20 @@ impl fmt::Display for Need {
     }
 }
 
-/// Resources that are available; `None` where the amount is unknown, or not limited.
+/// Available resources; `None` if the amount is unknown or unlimited.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Room {
-    /// Bytes of memory that can be had.
+    /// Available bytes of memory.
     pub memory: Option<u64>,
-    /// Bytes of disk that can be had.
+    /// Available bytes of disk.
     pub disk: Option<u64>,
-    /// Seconds, where a run is refused that takes longer.
+    /// Maximum seconds; a longer run is refused.
     pub seconds: Option<f64>,
 }
 
 impl Room {
-    /// This machine's free memory, and the free disk around `folder`, which need not be there yet.
+    /// Returns this machine's free memory, and the free disk around `folder`, which may not exist
+    /// yet.
     pub fn here(folder: &Path) -> Room {
         let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let line = text.lines().find(|line| line.starts_with("MemAvailable:"));
@@ -86,7 +87,7 @@ impl Room {
     }
 }
 
-/// Why a run is refused before it begins.
+/// Reason that a run is refused before its start.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Short {
@@ -125,7 +126,7 @@ pub enum Short {
     },
 }
 
-/// A number of bytes for people.
+/// Formats a number of bytes for people.
 pub(super) fn bytes(n: u64) -> String {
     match n {
         0 => "no".to_string(),
@@ -134,7 +135,7 @@ pub(super) fn bytes(n: u64) -> String {
     }
 }
 
-/// A time for people.
+/// Formats a time for people.
 pub(super) fn time(seconds: f64) -> String {
     match seconds {
         s if s < 100.0 => format!("{s:.0} s"),

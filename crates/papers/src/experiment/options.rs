@@ -15,9 +15,9 @@ pub struct Options {
     pub root: PathBuf,
     /// Ids of the figures to run; none for all of them.
     pub figures: Vec<String>,
-    /// Take the cells that are there, and run the others.
+    /// Set to take finished cells, and run the others.
     pub resume: bool,
-    /// Number of times that every cell is run at most.
+    /// Maximum number of repetitions of every cell.
     pub repetitions: u32,
     /// Time that the experiment may take.
     pub budget: Option<Duration>,
@@ -25,12 +25,13 @@ pub struct Options {
     pub room: Room,
     /// The command line that repeats it, for the page.
     pub command_line: String,
-    /// Further parameters of which the rows depend, for the directory's name and `run.json`.
+    /// Further parameters on which the rows depend, for the directory's name and `run.json`.
     pub params: Json,
 }
 
 impl Options {
-    /// All figures as often and as long as the scale says, in `results`, on this machine.
+    /// Returns the options for all figures, with the scale's repetitions and time, in
+    /// `results`, on this machine.
     pub fn of(scale: Scale) -> Options {
         let root = PathBuf::from("results");
         Options {
@@ -45,7 +46,7 @@ impl Options {
         }
     }
 
-    /// Returns `true` if the figure with this id is to be run.
+    /// Returns `true` if the figure with this id must run.
     pub fn wants(&self, id: &str) -> bool {
         self.figures.is_empty() || self.figures.iter().any(|wanted| wanted == id)
     }

@@ -6,7 +6,7 @@ use super::cell::Cell;
 use super::figure::Experiment;
 use super::need::Need;
 
-/// Why an experiment cannot be planned.
+/// Reason that an experiment cannot be planned.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -15,12 +15,12 @@ pub enum PlanError {
     NoFigure {
         /// The paper.
         paper: &'static str,
-        /// Id that was asked for.
+        /// Unknown id.
         id: String,
         /// All ids.
         known: String,
     },
-    /// Two cells that nothing tells apart: a mistake of the figure.
+    /// Two cells are indistinguishable, which is a mistake of the figure.
     #[error("figure {figure} has the cell '{key}' twice")]
     Twice {
         /// The figure.
@@ -33,12 +33,12 @@ pub enum PlanError {
 /// The cells to run, repetition by repetition.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
-    /// Of each repetition, in the order in which they run, with the number of their figure.
+    /// Cells of each repetition with the number of their figure, in the order of running.
     pub repetitions: Vec<Vec<(usize, Cell)>>,
 }
 
 impl Plan {
-    /// The cells of the figures with these ids, or of all of them for no id at all.
+    /// Plans the cells of the figures with these ids, or of all figures if there is no id.
     ///
     /// # Errors
     /// [`PlanError`].
@@ -62,7 +62,7 @@ impl Plan {
                 return Err(PlanError::Twice { figure: twice.figure, key: twice.key() });
             }
             if repetition % 2 == 0 {
-                // What drifts from one end of a repetition to the other cancels out in pairs.
+                // A drift within a repetition cancels out in pairs of repetitions.
                 cells.reverse();
             }
             repetitions.push(cells);
@@ -70,7 +70,7 @@ impl Plan {
         Ok(Plan { repetitions })
     }
 
-    /// Cells in all.
+    /// Returns the number of all cells.
     pub fn cells(&self) -> usize {
         self.repetitions.iter().map(Vec::len).sum()
     }
@@ -81,7 +81,7 @@ impl Plan {
         cells.fold(Need::default(), |need, (_, cell)| need.then(cell.need))
     }
 
-    /// The plan without the cells for which `is_done`.
+    /// Returns the plan without the cells for which `is_done` returns `true`.
     #[must_use]
     pub fn without(mut self, is_done: impl Fn(&Cell) -> bool) -> Plan {
         for cells in &mut self.repetitions {

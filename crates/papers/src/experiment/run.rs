@@ -1,4 +1,4 @@
-//! Running an experiment: cell by cell, each kept at once, within a time.
+//! Running an experiment cell by cell within a time limit, storing each finished cell.
 
 use std::time::Instant;
 
@@ -14,8 +14,8 @@ use super::options::Options;
 use super::plan::Plan;
 use millpond_lab::results::{ResultDir, build_id};
 
-/// Hashes everything that the rows depend on beside the cells: another build gets another
-/// directory.
+/// Hashes everything beside the cells on which the rows depend, so that another build gets
+/// another directory.
 fn hash(experiment: &Experiment, options: &Options) -> String {
     let key =
         format!("{} {} {} {}", experiment.paper, experiment.scale, options.params, build_id());
@@ -25,8 +25,7 @@ fn hash(experiment: &Experiment, options: &Options) -> String {
 /// Runs an experiment and writes its directory and page.
 ///
 /// # Errors
-/// [`ExperimentError`]. Cells that were finished before are kept, and `resume` continues after
-/// them.
+/// [`ExperimentError`]. Finished cells are kept, and `resume` continues after them.
 pub fn run(
     experiment: &mut Experiment,
     options: &Options,
@@ -38,7 +37,8 @@ pub fn run(
     let journal = options.resume.then(|| Journal::open(&folder, true).ok()).flatten();
     let is_there = |cell: &Cell| journal.as_ref().is_some_and(|j| j.has(&cell.key()));
     let todo = plan.clone().without(is_there);
-    // Time is kept to below: what is too much is left out, and not refused.
+    // The loop below keeps to the time limit: it leaves cells out instead of refusing the
+    // run.
     todo.need().check(&options.room).map_err(|short| {
         let (paper, scale) = (experiment.paper, experiment.scale);
         ExperimentError::Short { paper, scale, short }
@@ -70,7 +70,7 @@ struct Runner {
     ran: Ran,
     budget: Budget,
     start: Instant,
-    /// Seconds that all that is to be run should take.
+    /// Planned seconds of all cells to run.
     planned: f64,
 }
 
@@ -115,7 +115,7 @@ impl Runner {
         self.ran.left_out.push(text);
     }
 
-    /// One repetition, figure by figure.
+    /// Runs one repetition, figure by figure.
     fn repetition(
         &mut self,
         experiment: &mut Experiment,
@@ -148,7 +148,8 @@ impl Runner {
         Ok(())
     }
 
-    /// A figure's cells of one repetition, up to the deadline; returns how many were run.
+    /// Runs a figure's cells of one repetition, up to the deadline; returns the number of
+    /// cells run.
     fn figure(
         &mut self,
         experiment: &mut Experiment,

@@ -1,13 +1,14 @@
-//! Scale of an experiment: how much of it is run.
+//! Scale of an experiment.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Scale of an experiment: how much of it is run.
+/// Scale of an experiment: the amount of work.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Scale {
-    /// Seconds, to see that everything works. Nothing can be concluded: plots are marked *smoke*.
+    /// Seconds, to see that everything works. Nothing can be concluded, so plots are marked
+    /// *smoke*.
     Quick,
     /// The whole grid in miniature, in 40 minutes at most.
     #[default]
@@ -17,10 +18,10 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// All of them.
+    /// All scales.
     pub const ALL: [Scale; 3] = [Scale::Quick, Scale::Standard, Scale::Paper];
 
-    /// Number of times that every cell is run, unless time is short.
+    /// Returns the repetitions of every cell, unless time is short.
     pub fn repetitions(self) -> u32 {
         match self {
             Scale::Quick => 1,
@@ -29,7 +30,7 @@ impl Scale {
         }
     }
 
-    /// The time that an experiment may take; `None` for as long as it takes.
+    /// Returns the time limit of an experiment; `None` for no limit.
     pub fn budget(self) -> Option<Duration> {
         match self {
             Scale::Quick | Scale::Paper => None,
@@ -37,12 +38,12 @@ impl Scale {
         }
     }
 
-    /// Returns the words written across the plots, where they prove nothing.
+    /// Returns the words written across the plots, if the plots prove nothing.
     pub fn mark(self) -> Option<&'static str> {
         (self == Scale::Quick).then_some("smoke")
     }
 
-    /// One of three values, by scale.
+    /// Returns one of three values, by scale.
     pub fn pick<T>(self, quick: T, standard: T, paper: T) -> T {
         match self {
             Scale::Quick => quick,

@@ -24,10 +24,10 @@ pub(super) const GB_10: f64 = 70.0;
 pub(super) const GB_20: f64 = 140.0;
 /// 25 GB.
 pub(super) const GB_25: f64 = 175.0;
-/// The data as loaded; above, they fit.
+/// The data as loaded; larger pools hold all data.
 pub(super) const DATA: f64 = 100.0;
 
-/// Least ratio that *almost twice* stands for.
+/// Minimum ratio for *almost twice*.
 pub(super) const ALMOST_TWICE: f64 = 1.5;
 /// Bounds of *as fast as* and *very similar*.
 pub(super) const ALIKE: (f64, f64) = (0.9, 1.1);

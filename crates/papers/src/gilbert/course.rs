@@ -15,7 +15,8 @@ use millpond_bench::instance::setup::{DeviceSpec, Setup};
 use millpond_bench::run::client::Workload;
 use millpond_bench::run::runner::Length;
 
-/// Policies that ship, under the terms of those as stated: what the terms alone change.
+/// Shipped policies that run under the terms of the stated ones, to show the effect of the
+/// terms alone.
 pub(super) const UNAIDED: [&str; 2] = [RANDOM, "lru"];
 
 /// Needs and set-up of a run of TPC-C at a scale.
@@ -28,7 +29,7 @@ impl Course {
         Course { scale }
     }
 
-    /// TPC-C with the data and threads of the scale.
+    /// Returns TPC-C with the data and threads of the scale.
     pub fn workload(&self) -> Workload {
         let miniature = tpcc::Scale { warehouses: 4, items: 10_000, customers: 300 };
         let scale = self.scale.pick(tpcc::Scale::tiny(2), miniature, tpcc::Scale::full(100));
@@ -41,17 +42,17 @@ impl Course {
         Need { seconds, memory: mib << 20, disk: 0 }
     }
 
-    /// A run of a policy in a pool.
+    /// Returns the job of a policy in a pool.
     pub fn job(&self, share: f64, policy: &str) -> Job {
         let setup = Setup::new();
         let page_size = self.scale.pick(4096, 4096, 8192);
         let options = setup.options.policy(policy).page_size(page_size);
-        // As with him, the thread that misses finds the victim.
+        // As in his engine, the thread that misses finds the victim.
         let options = options.lab(|lab| lab.eviction = EvictionMode::Worker);
         let sata = DeviceSpec::Slow(SlowProfile::SATA);
         let device = self.scale.pick(DeviceSpec::Memory, sata.clone(), sata);
         let time = |ms| Length::Time(Duration::from_millis(ms));
-        // Enough to refer to nearly every page that is there.
+        // Enough operations to reference nearly every existing page.
         let (some, warm) = (Length::Operations(50), Length::Operations(3000));
         let warm_up = self.scale.pick(some, warm, Length::NONE);
         let measure = self.scale.pick(Length::Operations(200), time(800), time(600_000));
@@ -71,21 +72,23 @@ impl Course {
         }
     }
 
-    /// Returns a job called `name` with a page table, where no page is held for a starving
-    /// operation.
+    /// Returns a job called `name` with a page table and without the starvation guard, so
+    /// that no page is held for a starving operation.
     pub fn unaided(&self, share: f64, policy: &str, name: &str) -> Job {
         let mut job = self.job(share, policy);
         job.setup.options.own_policies = stated::policies();
         job.setup.options.lab.attempts_max = Some(ATTEMPTS_MAX);
-        // As in his engine, where a page may go before the pages below it.
+        // As in his engine, a page may be evicted before the pages below it.
         job.setup.options.lab.translation = TranslationMode::Hashed;
-        // Else how soon dirty pages can go depends on when the thread that writes them runs.
+        // Otherwise the schedule of the background writer would decide when dirty pages can
+        // be evicted.
         job.setup.options.lab.background_writer = false;
         job.axes = vec![("percent", share.into()), ("policy", name.into())];
         job
     }
 
-    /// His definitions of what stalled, and others under the same terms.
+    /// Returns the jobs of his definitions of the stalled policies, and of others under the
+    /// same terms.
     pub fn stated(&self, share: f64) -> Vec<Job> {
         let all = |&policy: &&str| self.unaided(share, policy, policy);
         let mut jobs: Vec<Job> = STATED[..self.scale.pick(1, 5, 5)].iter().map(all).collect();
@@ -94,7 +97,7 @@ impl Course {
     }
 }
 
-/// The name of a policy that ships, under the terms of those as stated.
+/// Returns the name of a shipped policy under the terms of the stated ones.
 pub(super) fn unaided(policy: &str) -> String {
     format!("{policy}, unaided")
 }

@@ -1,12 +1,12 @@
 //! Gilbert's thesis live: throughput and miss rate of every live policy over pool sizes, with
 //! TPC-C (gilbert 1.3.4), his studies of parameters (1.2), and pointer swizzling (2.4.1).
 //!
-//! His engine is Zero, with Foster B-trees, latches and a log, on SATA flash drives and 12 cores,
-//! and his pools are of 0.1 to 30 GB over 14.3 GiB of data that grow to twice that. Here the pool
-//! with its trees runs alone, without log and locks; pages are in memory that is slowed down to
-//! such a drive; and data and pools are smaller at the same ratios. As in his runs, each begins
-//! with an empty pool. His last for ten minutes, which warms all pools up; below that scale the
-//! memory is fast until as many transactions have run as warm them up.
+//! His engine is Zero, with Foster B-trees, latches and a log, on SATA flash drives and 12 cores.
+//! His pools have 0.1 to 30 GB over 14.3 GiB of data that grow to twice that. Here the pool with
+//! its trees runs alone, without log and locks. Pages are in memory that is slowed down to such a
+//! drive, and data and pools are smaller at the same ratios. As in his runs, each run begins with
+//! an empty pool. His runs last for ten minutes, which warms up all pools. Below that scale, the
+//! memory is fast until enough transactions have run to warm the pools up.
 
 use crate::experiment::{About, Experiment, Figure, Scale};
 use millpond::internals::store::TranslationMode;
@@ -28,7 +28,7 @@ use crate::live::{Job, LiveFigure, Loaded};
 use millpond_bench::run::client::Workload;
 use millpond_lab::verdict::{below, claim, listed};
 
-/// The variants that gilbert has beside the defaults.
+/// Gilbert's variants beside the defaults.
 const MORE: [&str; 6] =
     ["lru-k(k=3)", "lru-k(k=4)", "sorting-lru-k(k=3)", "sorting-lru-k(k=4)", LEAN, LOOP];
 const QUICK: [&str; 6] = [RANDOM, "lru", "mru", "sorting-lru", "lean-evict", "watt"];
@@ -50,13 +50,13 @@ const SWIZZLING: About = About {
            the author cannot explain.",
 };
 
-/// Terms of the policies that run as stated, for a page.
+/// Terms of the stated policies, for a page.
 const TERMS: &str = "Policies that begin with “stated-” are his definitions, in a pool with a \
     page table that holds no page for an operation that does not get its path together, as are \
     those called “unaided”: after a thousand attempts such an operation fails, and its run is \
     stalled.";
 
-/// Sizes of the pool, in per cent of the loaded data.
+/// Returns the sizes of the pool, in per cent of the loaded data.
 fn percents(scale: Scale) -> &'static [f64] {
     scale.pick(
         &[5.0, 20.0, 200.0],
@@ -65,7 +65,7 @@ fn percents(scale: Scale) -> &'static [f64] {
     )
 }
 
-/// Policies of which he says something in a pool that the others do without.
+/// Policies about which he makes a statement in a pool that the others do not run in.
 const SOME_POOLS: [(f64, &[&str]); 6] = [
     (GB_05, &[RANDOM, "fifo"]),
     (GB_1, &[RANDOM, "fifo"]),
@@ -76,7 +76,7 @@ const SOME_POOLS: [(f64, &[&str]); 6] = [
 ];
 const BESIDE_CLOCK: [&str; 6] = [RANDOM, "clock", "dgclock-v1", "dgclock-v2", "loop", LOOP];
 
-/// The policies that are run in all pools, each with its family.
+/// Returns the policies that run in all pools, each with its family.
 fn policies(scale: Scale) -> Vec<(String, &'static str)> {
     let registry = Registry::builtin();
     let live = registry.entries().iter();
@@ -91,7 +91,7 @@ fn policies(scale: Scale) -> Vec<(String, &'static str)> {
     all
 }
 
-/// The policies by family, RANDOM first in each.
+/// Returns the policies by family, RANDOM first in each.
 fn families(sizes: &Sizes, scale: Scale) -> Vec<(String, Vec<&str>)> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     let known = policies(scale);
@@ -108,7 +108,7 @@ fn families(sizes: &Sizes, scale: Scale) -> Vec<(String, Vec<&str>)> {
     groups
 }
 
-/// The runs of figure 1.29.
+/// Returns the jobs of figure 1.29.
 fn jobs(scale: Scale) -> Vec<Job> {
     let course = Course::new(scale);
     let mut jobs = Vec::new();
@@ -206,7 +206,7 @@ fn draw_swizzling(rows: &Table) -> Section {
     section
 }
 
-/// The live experiment for one scale.
+/// Returns the live experiment for one scale.
 pub fn experiment(scale: Scale) -> Experiment {
     let loaded = Loaded::default();
     let mut figures: Vec<Box<dyn Figure>> =

@@ -13,16 +13,16 @@ use crate::live::sizes::{RANDOM, Sizes};
 use crate::live::stall::MEANS;
 use crate::live::{Job, LiveFigure, Loaded};
 
-/// A study: what it is about, and its variants, the one that he then uses first.
+/// A study: its figure, and its variants, starting with the one that he uses later.
 struct Study {
     about: About,
     variants: fn() -> Vec<String>,
-    /// Sizes of the pool at the standard scale, in per cent: those of which he speaks.
+    /// Sizes of the pool at the standard scale, in per cent: those that he mentions.
     standard: &'static [f64],
     draw: fn(&Table) -> Section,
 }
 
-/// Variants of a policy.
+/// Returns variants of a policy.
 fn of(policy: &str, variants: &[&str]) -> Vec<String> {
     variants.iter().map(|params| format!("{policy}({params})")).collect()
 }
@@ -148,21 +148,21 @@ const LEAN: Study = Study {
 
 const STUDIES: [Study; 8] = [CLOCK, ZCLOCK, GCLOCK_1, GCLOCK_2, DGCLOCK_1, DGCLOCK_2, LRD_2, LEAN];
 
-/// The pools of his figures at the scale of the paper.
+/// Pools of his figures at the scale of the paper.
 const HIS: [f64; 6] = [0.7, 3.5, 7.0, 17.0, 70.0, 140.0];
 
-/// Policies beside the variants that one of a study's sentences needs in a pool.
+/// Returns the policies that a study's sentences need in a pool, beside the variants.
 fn beside(id: &str, percent: f64) -> Vec<String> {
     match id {
-        // What V1 gains there is what V2 is compared with.
+        // V2's gain is compared with V1's gain there.
         "1.18" if percent == GB_10 => of("gclock-v1", &["variant=fix", "variant=fix-full"]),
-        // Up to there he finds that larger pools can be slower, with his search of all frames.
+        // Up to this size he finds that larger pools can be slower, with his search of all frames.
         "1.25" if percent <= GB_5 && percent != GB_2_5 => SEARCHED.map(lrd_searched).to_vec(),
         _ => Vec::new(),
     }
 }
 
-/// The runs of a study.
+/// Returns the jobs of a study.
 fn jobs(study: &Study, scale: Scale) -> Vec<Job> {
     let course = Course::new(scale);
     let mut jobs = Vec::new();
@@ -177,7 +177,7 @@ fn jobs(study: &Study, scale: Scale) -> Vec<Job> {
     jobs
 }
 
-/// The figures, each with RANDOM beside the variants.
+/// Returns the figures, each with RANDOM beside the variants.
 pub(super) fn figures(scale: Scale, loaded: &Loaded) -> Vec<Box<dyn Figure>> {
     let figure = |study: &Study| -> Box<dyn Figure> {
         Box::new(LiveFigure::new(study.about, jobs(study, scale), loaded, study.draw))
@@ -214,7 +214,7 @@ fn draw(rows: &Table, claims: fn(&Sizes) -> Vec<Claim>) -> Section {
 pub(super) mod tests {
     use super::*;
 
-    /// Three repetitions of made-up runs, all alike.
+    /// Makes rows of three repetitions of identical runs.
     pub fn made_up(jobs: &[Job]) -> Table {
         let columns = ["percent", "policy", "repetition", "end", "transactions"];
         let more = ["throughput_per_s", "miss_ratio", "misses_per_tx"];

@@ -23,7 +23,7 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// TPC-C with a number of threads.
+    /// Returns TPC-C with a number of threads.
     pub fn tpcc(self, threads: u32) -> Workload {
         let miniature = tpcc::Scale { warehouses: threads.max(4), items: 10_000, customers: 300 };
         let few = tpcc::Scale::tiny(threads.max(2));
@@ -31,7 +31,7 @@ impl Course {
         Workload::Tpcc(tpcc::Config::standard(data, threads))
     }
 
-    /// Lookups with a skew.
+    /// Returns lookups with a skew.
     pub fn lookups(self, theta: f64, threads: u32) -> Workload {
         let rows = self.scale.pick(4_000, 400_000, 41_000_000);
         let distribution = match theta {
@@ -41,24 +41,25 @@ impl Course {
         Workload::Ycsb(ycsb::Config { threads, distribution, ..ycsb::Config::leanstore(rows) })
     }
 
-    /// Threads of runs with many.
+    /// Returns the number of threads of multi-threaded runs.
     pub fn threads(self) -> u32 {
         self.scale.pick(2, cores(), cores())
     }
 
-    /// NVMe flash, as in the paper; memory at the quick scale.
+    /// Returns NVMe flash, as in the paper, or memory at the quick scale.
     pub fn flash(self) -> DeviceSpec {
         let nvme = DeviceSpec::Slow(SlowProfile::NVME);
         self.scale.pick(DeviceSpec::Memory, nvme.clone(), nvme)
     }
 
-    /// The default engine, with pages as large as the paper's.
+    /// Returns the default engine, with the paper's page size.
     pub fn setup(self) -> Setup {
         let setup = Setup::new();
         Setup { options: setup.options.page_size(PAGE), ..setup }
     }
 
-    /// A run of `seconds` seconds after a third of that to warm up, with lean eviction in memory.
+    /// Returns a job of `seconds` seconds after a third of that as warm-up, with lean eviction in
+    /// memory.
     pub fn job(self, workload: Workload, pool: Option<Size>, seconds: f64) -> Job {
         let setup = self.setup();
         let growth = self.scale.pick(16 << 20, 128 << 20, 30 << 30);

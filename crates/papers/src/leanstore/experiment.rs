@@ -1,9 +1,9 @@
 //! LeanStore's evaluation (ICDE 2018): in memory, over threads, out of memory.
 //!
 //! The paper has 100 warehouses (10 GB) in memory, 41 M rows (5 GB) with a pool of a fifth of them
-//! for lookups, pages of 16 KiB, and 10 or 60 cores. Here data are smaller at the same ratios, and
-//! there are as many threads as cores. Out of memory, pages come from memory that is slowed down to
-//! the paper's drives.
+//! for lookups, pages of 16 KiB, and 10 or 60 cores. Here data are smaller at the same ratios, with
+//! one thread per core. Out of memory, pages come from memory that is slowed down to the paper's
+//! drives.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::course::Course;
 use super::{hits, memory, outgrow, outside};
 use crate::live::Loaded;
 
-/// The experiment for one scale; what needs a file makes it in `folder`.
+/// Returns the experiment for one scale; figures that need a file create it in `folder`.
 pub fn experiment(scale: Scale, folder: &Path) -> Experiment {
     let (course, loaded) = (Course { scale }, Loaded::default());
     let mut figures: Vec<Box<dyn Figure>> = memory::figures(course, &loaded);

@@ -1,10 +1,10 @@
-//! The table of hit rates of leanstore VI-B: the page references of lookups in a tree larger than
-//! the pool, recorded from the engine, and what each policy makes of them in the simulator.
+//! The table of hit rates of leanstore VI-B: page references of lookups in a tree larger than the
+//! pool, recorded from the engine and simulated under each policy.
 //!
 //! The paper has 41 M rows of 8 and 120 bytes in pages of 16 KiB, a pool of a fifth of the data,
-//! and lookups of Zipf-distributed keys with exponent 1.0. It counts hits over all page accesses,
-//! and says neither whether popular keys are neighbours nor how the tree was loaded. Here the
-//! rows are bulk-loaded, and both kinds of keys can be asked for.
+//! and lookups of Zipf-distributed keys with exponent 1.0. It counts hits over all page accesses.
+//! It does not state the placement of popular keys, or the way of loading the tree. Here the rows
+//! are bulk-loaded, and popular keys may be neighbours or scattered.
 
 use crate::simulated::{KindHits, hits_by_kind};
 use millpond_base::Size;
@@ -26,7 +26,7 @@ use millpond_bench::run::runner::{Length, Observer, RunSpec};
 /// Rows of the paper's data set.
 pub const PAPER_ROWS: u64 = 41_000_000;
 
-/// A policy and the hit rate that the paper prints for it, in per cent.
+/// Policies with the paper's hit rates, in per cent.
 pub const PAPER: [(&str, f64); 9] = [
     ("random", 92.5),
     ("fifo", 92.5),
@@ -39,7 +39,7 @@ pub const PAPER: [(&str, f64); 9] = [
     ("opt", 96.3),
 ];
 
-/// The policy that the live pool runs with.
+/// Policy of the live pool.
 pub const LIVE: &str = "lean-evict(cooling=10%)";
 
 /// Set-up of the experiment.
@@ -53,7 +53,7 @@ pub struct Experiment {
     pub theta: f64,
     /// Spread of popular keys over the tree.
     pub scramble: Scramble,
-    /// Lookups before anything is counted, after which pool and policies are warm.
+    /// Lookups of the warm-up of pool and policies.
     pub warm_up: u64,
     /// Lookups that count.
     pub lookups: u64,
@@ -62,7 +62,7 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// The paper's, with its data divided by `divisor`.
+    /// Returns the paper's experiment, with its data divided by `divisor`.
     pub fn paper(divisor: u64) -> Experiment {
         let rows = PAPER_ROWS / divisor.max(1);
         Experiment {
@@ -106,11 +106,11 @@ pub struct HitTable {
     pub references_per_lookup: f64,
     /// Counts of the live pool.
     pub live: Counts,
-    /// Each policy of [`PAPER`], in its order, simulated over the very same references.
+    /// Each policy of [`PAPER`], in order, simulated over the same references.
     pub simulated: Vec<KindHits>,
 }
 
-/// Does the experiment.
+/// Runs the experiment.
 ///
 /// # Errors
 /// [`BesideError`].
@@ -150,7 +150,7 @@ pub fn hit_table(
     Ok(HitTable { pages, frames, references_per_lookup, live, simulated })
 }
 
-/// The policies of [`PAPER`] over a trace that counts from some position on.
+/// Simulates the policies of [`PAPER`] over a trace, counting from some position on.
 fn simulate(
     experiment: &Experiment,
     (mut trace, from): (Batch, usize),

@@ -44,7 +44,7 @@ const TABLE_1: About = About {
     says: "With 60 threads, speed-ups of 33.3, 50.4, 52.7 and 56.9.",
 };
 
-/// A step of a contest as a cell.
+/// Converts a step of a contest to a job.
 fn step_job(course: Course, step: Step, axes: Vec<(&'static str, Value)>, seconds: f64) -> Job {
     let job = course.job(step.workload, None, seconds);
     let setup = Setup { growth: job.setup.growth, ..step.setup };
@@ -228,7 +228,7 @@ fn draw_table_1(rows: &Table) -> Section {
     }
 }
 
-/// The figures.
+/// Returns the figures.
 pub(super) fn figures(course: Course, loaded: &Loaded) -> Vec<Box<dyn Figure>> {
     let make = [figure_1, figure_7, figure_8, table_1];
     make.map(|figure| Box::new(figure(course, loaded)) as Box<dyn Figure>).into()

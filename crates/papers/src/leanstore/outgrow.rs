@@ -1,15 +1,15 @@
 //! LeanStore's fig. 9: TPC-C whose data grow beyond memory.
 //!
 //! Three engines begin with the same data, half as large as the memory that they may use, and run
-//! until the data are two and a half times as large as it, or the time is over:
+//! until the data are two and a half times as large as the memory, or the time is over:
 //!
-//! - the pool, with so much memory, over a file;
+//! - the pool, with that much memory, over a file;
 //! - the same trees without a pool, in plain memory without a limit: the ceiling;
-//! - these trees in a file that is mapped into memory, in a process that may use so much: the
-//!   operating system decides what stays. That is swapping without a swap device.
+//! - these trees in a memory-mapped file, in a process with that memory limit. The operating
+//!   system selects the pages to keep, as if it swapped without a swap device.
 //!
-//! Both files lie where results do, on the same drive. Where no memory limit can be set, the third
-//! line is left out, and the page says why.
+//! Both files are in the results folder, on the same drive. If no memory limit can be set, the
+//! third line is left out, and the page gives the reason.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ const POOL: &str = "pool";
 const IN_MEMORY: &str = "in memory, no limit";
 const PAGED: &str = "paged by the system";
 
-/// Until the data are this many times as large as memory.
+/// Final size of the data, as a multiple of memory.
 const END: f64 = 2.5;
 
 /// The figure.
@@ -54,7 +54,7 @@ pub(super) struct Outgrown {
     folder: PathBuf,
 }
 
-/// Progress between two looks at the size of the data.
+/// Progress between two checks of the data size.
 struct Point {
     second: f64,
     data_bytes: u64,
@@ -84,7 +84,7 @@ impl Outgrown {
         Workload::Tpcc(tpcc::Config::standard(data, threads))
     }
 
-    /// Bytes that the pool has, and the process whose trees are paged.
+    /// Returns the bytes of the pool, and of the process with paged trees.
     fn limit(&self) -> u64 {
         (2 * self.workload().bytes_loaded(PAGE as usize)).max(32 << 20)
     }
@@ -181,11 +181,11 @@ impl Outgrown {
         Row::default().with("end", "left out").with("why", why)
     }
 
-    /// The values of the whole run, and of each of its points.
+    /// Returns the row of the whole run, and one of each point.
     fn rows(&self, setup: &Setup, points: &[Point], instance: &dyn Instance) -> Vec<Row> {
         let over = |point: &Point| point.data_bytes as f64 / self.limit() as f64;
-        // By time: a slow engine has less data, and memory is full before the data alone are as
-        // large as it.
+        // Halves are by time: a slow engine has less data, and memory is full before the data
+        // alone fill it.
         let half = points.last().map_or(0.0, |last| last.second / 2.0);
         let (late, early): (Vec<&Point>, _) = points.iter().partition(|p| p.second > half);
         let slowest = late.iter().map(|point| point.per_s()).min_by(f64::total_cmp);
@@ -220,22 +220,22 @@ impl Outgrown {
     }
 }
 
-/// Transactions per second of several points together.
+/// Returns the transactions per second over several points.
 fn rate(points: &[&Point]) -> Option<f64> {
     let seconds: f64 = points.iter().map(|point| point.seconds).sum();
     let transactions: u64 = points.iter().map(|point| point.transactions).sum();
     (seconds > 0.0).then(|| transactions as f64 / seconds)
 }
 
-/// Returns `true` if a folder's files are themselves memory that is not paged to any drive.
+/// Returns `true` if a folder's files are in memory that is not paged to any drive.
 #[cfg(target_os = "linux")]
 fn lies_in_memory(folder: &Path) -> bool {
-    /// The kernel's numbers for tmpfs and ramfs.
+    /// The kernel's magic numbers of tmpfs and ramfs.
     const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
     rustix::fs::statfs(folder).is_ok_and(|stat| IN_MEMORY.contains(&(stat.f_type as u64)))
 }
 
-/// Elsewhere there are no memory limits of this kind anyway.
+/// Returns `false`: other systems have no memory limits of this kind.
 #[cfg(not(target_os = "linux"))]
 fn lies_in_memory(_: &Path) -> bool {
     false
@@ -253,7 +253,7 @@ impl Figure for Outgrown {
         let cell = |what: &str| {
             let (memory, disk) = match what {
                 IN_MEMORY => (bytes, 0),
-                // What is checked at the end is in memory as a whole.
+                // The final check holds all data in memory.
                 _ => (bytes + (64 << 20), bytes),
             };
             let need = Need { seconds, memory, disk };
@@ -336,7 +336,7 @@ impl Figure for Outgrown {
     }
 }
 
-/// Note for readers: the set-up, and the parts that were left out.
+/// Returns a note for readers: the set-up, and the omitted parts.
 fn note(rows: &Table) -> String {
     let mut note = "Memory is twice the data at the beginning; halves are those of a run's time. Each point is the mean of the \
                     repetitions that came so far."

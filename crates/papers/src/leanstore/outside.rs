@@ -51,7 +51,7 @@ const RAMP_UP: About = About {
            for a quarter of an hour.",
 };
 
-/// A fifth of the data, as 1 GB is of 5.
+/// A fifth of the data, like 1 GB of 5 GB.
 const FIFTH: f64 = 20.0;
 
 fn figure_10(course: Course, loaded: &Loaded) -> LiveFigure {
@@ -109,7 +109,7 @@ fn draw_10(rows: &Table) -> Section {
     Section { table, plots: plots.map(Into::into).into(), claims, ..Section::default() }
 }
 
-/// The setting that fig. 11 compares with.
+/// Base setting of fig. 11.
 const TENTH: &str = "10";
 
 fn figure_11(course: Course, loaded: &Loaded) -> LiveFigure {
@@ -180,7 +180,8 @@ fn draw_11(rows: &Table) -> Section {
 }
 
 fn figure_12(course: Course, loaded: &Loaded) -> LiveFigure {
-    // 2 to 12 GB of 10.7 GB of both tables; here of all nine, of which these are a third.
+    // The paper has 2 to 12 GB for 10.7 GB of both tables; here sizes are shares of all nine
+    // tables, of which these are a third.
     let sizes: &[f64] = course.scale.pick(
         &[10.0, 50.0],
         &[5.0, 10.0, 20.0, 30.0, 40.0],
@@ -203,12 +204,12 @@ fn figure_12(course: Course, loaded: &Loaded) -> LiveFigure {
     LiveFigure::new(FIG_12, jobs, loaded, draw_12).with_rows(scan_rows)
 }
 
-/// Scans that read ahead, as the paper measured them.
+/// Scans with read-ahead, as the paper measured them.
 const PREFETCH: &str = "prefetch";
-/// Scans that also say that they are scans, which the paper describes and does not measure.
+/// Scans that are also marked as scans, which the paper describes and does not measure.
 const HINTS: &str = "prefetch and hints";
 
-/// One row for each table, with its bytes per second.
+/// Returns one row for each table, with its bytes per second.
 fn scan_rows(job: &Job, end: &End, instance: &dyn Instance) -> Vec<Row> {
     let whole = row(job, end, instance);
     let End::Ran(outcome) = end else { return vec![whole] };
@@ -301,7 +302,7 @@ fn ramp_up(course: Course, loaded: &Loaded) -> LiveFigure {
     LiveFigure::new(RAMP_UP, jobs, loaded, draw_ramp_up).with_rows(series)
 }
 
-/// The run, and the points of its course.
+/// Returns the row of the run, and the points of its time series.
 fn series(job: &Job, end: &End, instance: &dyn Instance) -> Vec<Row> {
     let mut rows = vec![row(job, end, instance)];
     if let End::Ran(outcome) = end {
@@ -348,7 +349,8 @@ fn draw_ramp_up(rows: &Table) -> Section {
     let flash = [("nvme over sata:", full.ratio(&["nvme"], &["sata"]))];
     let says = "NVMe takes at most 0.23 of SATA's time to full speed";
     let disk = [("", whole.interval(&["disk"]))];
-    // A time is known to a point of the course: what lies within the first ones tells nothing.
+    // Times are known to a point of the series, so a time within the first points proves
+    // nothing.
     let first = speed.labels(1).first().and_then(|point| seconds.mean(&["nvme", point]));
     let is_told = full.mean(&["sata"]).zip(first).is_some_and(|(sata, first)| sata > 4.0 * first);
     let claims = vec![
@@ -368,7 +370,7 @@ fn draw_ramp_up(rows: &Table) -> Section {
     }
 }
 
-/// Seconds until a run is at 80 % of its peak, by drive and repetition.
+/// Returns the seconds until a run reaches 80 % of its peak, by drive and repetition.
 fn times_to_full(rows: &Table) -> Grid {
     let number = |row, name| rows.get(row, name).and_then(Value::number);
     let mut courses: BTreeMap<(String, u64), Vec<(f64, f64)>> = BTreeMap::new();
@@ -388,7 +390,7 @@ fn times_to_full(rows: &Table) -> Grid {
     Grid::of(&times, &["drive"], "seconds")
 }
 
-/// The figures.
+/// Returns the figures.
 pub(super) fn figures(course: Course, loaded: &Loaded) -> Vec<Box<dyn Figure>> {
     let make = [figure_10, figure_11, figure_12, ramp_up];
     make.map(|figure| Box::new(figure(course, loaded)) as Box<dyn Figure>).into()

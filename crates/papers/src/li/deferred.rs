@@ -1,19 +1,19 @@
-//! Deferred sync, put into a trace whose writes were all durable at once (li 5.6.2.1).
+//! Deferred sync, added to a trace whose writes were all durable at once (li 5.6.2.1).
 //!
-//! A RECOV write says that the log is about to let go of what is older than its page's recLSN. In
-//! his DB2 these are the oldest dirty pages. A checkpoint of our engine chooses pages by their age,
-//! too, and writes them in the order of their choice, in which the ages of some are out of order.
-//! Earlier recordings had 1 young page in 20: the checkpoint did not yet pass by pages that a
-//! cleaner had written meanwhile, and that had changed again. The log lets go of nothing by such a
-//! write, since older pages are still dirty. So what counts is not the page's own recLSN but the
-//! oldest that any RECOV write has from there on.
+//! A RECOV write signals that the log is about to discard records older than its page's recLSN. In
+//! his DB2 these are the oldest dirty pages. A checkpoint of our engine also chooses pages by age,
+//! and writes them in the order of choice, in which some ages are out of order. Earlier recordings
+//! had 1 young page in 20, because the checkpoint did not yet skip pages that a cleaner had written
+//! in the meantime and that had changed again. Such a write frees no log, since older pages are
+//! still dirty. So the bound is not the page's own recLSN but the oldest recLSN of any RECOV write
+//! from there on.
 
 use std::collections::{BTreeSet, HashMap};
 
 use millpond_base::{Mark, Reason};
 use millpond_workload::trace::Batch;
 
-/// Pages that were written and are not durable.
+/// Pages that are written and not durable.
 #[derive(Default)]
 struct Listed {
     by_age: BTreeSet<(u64, u64)>,
@@ -21,7 +21,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// A page that is listed keeps its older recLSN.
+    /// Adds a page; a listed page keeps its older recLSN.
     fn add(&mut self, page: u64, rec_lsn: u64) {
         if let std::collections::hash_map::Entry::Vacant(place) = self.rec_lsns.entry(page) {
             place.insert(rec_lsn);
@@ -35,7 +35,7 @@ impl Listed {
         }
     }
 
-    /// The page with the oldest update, if that is before `bound`; it is listed no longer.
+    /// Removes and returns the page with the oldest update, if that is before `bound`.
     fn take_before(&mut self, bound: u64) -> Option<u64> {
         let (_, page) = self.by_age.first().copied().filter(|(rec_lsn, _)| *rec_lsn < bound)?;
         self.remove(page);
@@ -43,11 +43,12 @@ impl Listed {
     }
 }
 
-/// RECOV writes at a trace's end, at most, of which all may be young.
+/// Maximum number of final RECOV writes that may all be young.
 const TAIL: usize = 100;
 
-/// Of each row the oldest recLSN that a RECOV write has from there on. Behind the last RECOV writes
-/// nothing tells whether they are young: from a tenth of them on, or [`TAIL`], it stays as it is.
+/// Returns for each row the oldest recLSN of the RECOV writes from there on. The last RECOV writes
+/// may be young, and no later ones reveal that. So the limit stays constant over the last tenth of
+/// them, at most [`TAIL`].
 fn limits(trace: &Batch, rec_lsns: &[u64]) -> Vec<u64> {
     let mut oldest = u64::MAX;
     let mut limits: Vec<u64> = trace
@@ -73,9 +74,9 @@ fn limits(trace: &Batch, rec_lsns: &[u64]) -> Vec<u64> {
     limits
 }
 
-/// The trace with dsync requests where he puts them, and nowhere else: after each RECOV write one
-/// for its page, and one for each page that was written earlier, was not made durable since, and
-/// carries an older update. `rec_lsns` has the recLSN of each row.
+/// Returns the trace with dsync requests only where he puts them: after each RECOV write one for
+/// its page, and one for each page with an older update that was written earlier and not made
+/// durable since. `rec_lsns` has the recLSN of each row.
 pub(super) fn deferred(trace: &Batch, rec_lsns: &[u64]) -> Batch {
     let mut to = Batch::with_capacity(trace.len());
     let mut list = Listed::default();

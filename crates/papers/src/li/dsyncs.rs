@@ -1,9 +1,9 @@
-//! `dsyncs`, which is ours: the savings of write-aware policies where fewer writes are made durable
+//! `dsyncs`, a figure of ours: the savings of write-aware policies if fewer writes become durable
 //! before their pages are written again.
 //!
-//! In his trace 300k_4000 there is one dsync request for eight writes; a gap that gives our trace
-//! his share of RECOV writes gives it one for nearly each. A write that a dsync request follows
-//! before the next one is unavoidable, so that little is left to save.
+//! His trace 300k_4000 has one dsync request for eight writes. A gap that gives our trace his
+//! share of RECOV writes gives it one for nearly each write. A write with a dsync request before
+//! the next write is unavoidable, so little is left to save.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -32,10 +32,10 @@ const TRACES: [&str; 4] = ["300k_4000", "gap-2/3", "gap-4/3", "gap-5"];
 const RARE: [&str; 2] = [TRACES[2], TRACES[3]];
 const POLICIES: [&str; 7] = ["pro-io", "lru-io", "t2-lru", "arc-io", "t2-arc", "tq-io", "tq"];
 
-/// The figure.
+/// Returns the figure.
 ///
 /// # Errors
-/// A policy that cannot be.
+/// A policy cannot be built.
 pub(super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Result<Simulated, PolicyError> {
     let all = vec![100.0, 200.0, 300.0, 400.0, 500.0, 600.0];
     let sizes = scale.pick(vec![300.0], all.clone(), all);

@@ -1,4 +1,4 @@
-//! All of it together.
+//! The experiment of chapters 3 to 5.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,10 +13,11 @@ fn add<F: Figure + 'static>(to: &mut Vec<Box<dyn Figure>>, figures: impl IntoIte
     to.extend(figures.into_iter().map(|figure| Box::new(figure) as Box<dyn Figure>));
 }
 
-/// The figures of chapters 3 to 5 for one scale. `record` records the traces of the engine.
+/// Returns the figures of chapters 3 to 5 for one scale. `record` records the traces of the
+/// engine.
 ///
 /// # Errors
-/// A policy that cannot be: a mistake of ours.
+/// A policy cannot be built, which is a mistake of ours.
 pub fn experiment(scale: Scale, record: RecordLi) -> Result<Experiment, PolicyError> {
     let traces = Rc::new(RefCell::new(Traces::new(scale, record)));
     let mut figures: Vec<Box<dyn Figure>> = vec![Box::new(Tables::new(scale, &traces))];
@@ -32,7 +33,7 @@ pub fn experiment(scale: Scale, record: RecordLi) -> Result<Experiment, PolicyEr
     );
     add(&mut figures, io::figures(scale, &traces)?);
     if scale != Scale::Paper {
-        // Their logs are of several times the data, in memory.
+        // Their logs are several times as large as the data, and in memory.
         figures.push(Box::new(dsyncs::figure(scale, &traces)?));
         figures.push(Box::new(listed::figure(scale, &traces)?));
     }

@@ -1,21 +1,21 @@
-//! The first tiers whose requests are simulated on: his traces, and how ours are made.
+//! First tiers whose requests are simulated: his traces, and the recipes of ours.
 //!
 //! His gaps are DB2's `softmax`, in per cent of a log file whose size he does not print. A second
 //! tier sees only the gap's effect on the mix of requests, so our gaps are chosen by that mix. They
-//! are shares of the log that the whole run writes, so that a pool of half of the data sends about
-//! the RECOV writes of his tables 3.2 and 5.4 at each `softmax`. That was done once, before any
-//! second tier was simulated.
+//! are shares of the log that the whole run writes, chosen so that a pool of half of the data sends
+//! about the RECOV writes of his tables 3.2 and 5.4 at each `softmax`. The choice was made once,
+//! before any second tier was simulated.
 
 use crate::experiment::Scale;
 
 /// Bytes of a page.
 pub const PAGE_SIZE: u32 = 4096;
 
-/// Log of a transaction of TPC-C, about, in bytes.
+/// Approximate log of a TPC-C transaction, in bytes.
 const LOG_PER_TRANSACTION: f64 = 1340.0;
 
-/// Bytes of log that gaps are shares of, for each page of the data as loaded: 300,000 transactions
-/// above the 22,687 pages of one warehouse.
+/// Bytes of log, per page of the loaded data, of which gaps are shares: 300,000 transactions above
+/// the 22,687 pages of one warehouse.
 const LOG_PER_PAGE: f64 = 300_000.0 * LOG_PER_TRANSACTION / 22_687.0;
 
 /// Extent of a recording: data, warm-up, length.
@@ -25,15 +25,15 @@ pub struct Course {
     pub warehouses: u32,
     /// `true` for warehouses of a hundredth of the rows.
     pub is_tiny: bool,
-    /// Transactions before the first request is recorded.
+    /// Transactions of the warm-up.
     pub warm_up: u64,
-    /// Greatest length, in transactions, to which a warm-up is extended until the first tier's gap
-    /// is full. With a full gap the recording has as many RECOV writes at its beginning as at its
-    /// end. A page is written when it is three eighths of the gap old.
+    /// Maximum length, in transactions, to which a warm-up is extended until the first tier's gap
+    /// is full. With a full gap the recording has as many RECOV writes at its start as at its end.
+    /// A page is written when its age is three eighths of the gap.
     pub fills_gap: u64,
     /// Transactions whose requests are recorded.
     pub transactions: u64,
-    /// Bytes of log that the gaps are shares of.
+    /// Bytes of log of which the gaps are shares.
     pub gap_log: f64,
     /// Page references of the MySQL-like family, the warm-up included.
     pub references: usize,
@@ -86,7 +86,7 @@ pub enum Family {
 /// Source of a trace's dsync requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Dsyncs {
-    /// Dsync requests are put in afterwards, by his procedure (li 5.6.2.1).
+    /// Dsync requests are added afterwards, by his procedure (li 5.6.2.1).
     Added,
     /// The engine sent them.
     Sent,
@@ -95,20 +95,20 @@ pub(super) enum Dsyncs {
 /// One of his traces.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FirstTier {
-    /// His name of it, that of chapter 5 where both chapters have it.
+    /// His name of the trace; that of chapter 5 if both chapters have it.
     pub name: &'static str,
-    /// The recording that it is made of; several traces may have one.
+    /// Source recording, which several traces may share.
     pub recording: &'static str,
     /// System that the first tier resembles.
     pub family: Family,
     /// Size of the pool, in per cent of the data as loaded.
     pub percent: f64,
-    /// The LSN gap, as a share of the log that the run writes; of the MySQL-like family, of its
-    /// logical writes.
+    /// LSN gap as a share of the log that the run writes, or of the logical writes in the
+    /// MySQL-like family.
     pub gap: f64,
-    /// The part of the course's transactions that is recorded.
+    /// Part of the course's transactions that is recorded.
     pub part: f64,
-    /// `true` if the engine writes in place, and syncs those pages of its sync list that the log is
+    /// `true` if the engine writes in place, and syncs the pages of its sync list that the log is
     /// about to forget (li 4.3.2).
     pub has_sync_list: bool,
     /// Source of the trace's dsync requests.
@@ -116,18 +116,18 @@ pub struct FirstTier {
 }
 
 impl FirstTier {
-    /// The LSN gap in bytes of log.
+    /// Returns the LSN gap in bytes of log.
     pub fn gap_bytes(&self, course: &Course) -> u64 {
         (course.gap_log * self.gap).max(1.0) as u64
     }
 
-    /// Transactions before the first request is recorded.
+    /// Transactions of the warm-up.
     pub fn warm_up(&self, course: &Course) -> u64 {
         let full = (self.gap_bytes(course) as f64 / LOG_PER_TRANSACTION).ceil() as u64;
         course.warm_up.max(full.min(course.fills_gap))
     }
 
-    /// Seconds that recording it takes, about.
+    /// Returns the approximate seconds of recording.
     pub(super) fn seconds(&self, scale: Scale) -> f64 {
         let course = Course::of(scale);
         let all = (self.warm_up(&course) + self.transactions(&course)) as f64;
@@ -137,7 +137,7 @@ impl FirstTier {
         }
     }
 
-    /// Transactions that are recorded.
+    /// Returns the number of recorded transactions.
     pub fn transactions(&self, course: &Course) -> u64 {
         (course.transactions as f64 * self.part).ceil() as u64
     }
@@ -160,13 +160,13 @@ const fn mysql(name: &'static str, percent: f64) -> FirstTier {
     FirstTier { family: Family::Mysql, ..db2(name, percent, MYSQL_GAP) }
 }
 
-/// One of an engine with a sync list.
+/// Returns the first tier of an engine with a sync list.
 const fn listed(name: &'static str, dsyncs: Dsyncs) -> FirstTier {
     let tier = db2(name, 50.0, GAP_LISTED);
     FirstTier { recording: "listed", has_sync_list: true, dsyncs, ..tier }
 }
 
-/// One whose recording ends before the data have grown much.
+/// Returns a first tier whose recording ends before the data have grown much.
 const fn short(name: &'static str, percent: f64, gap: f64) -> FirstTier {
     FirstTier { part: 1.0 / 6.0, ..db2(name, percent, gap) }
 }
@@ -176,10 +176,10 @@ const GAP_40: f64 = 0.0033;
 const GAP_50: f64 = 0.0041;
 const GAP_400: f64 = 1.0 / 6.0;
 const GAP_4000: f64 = 1.0 / 3.0;
-/// A store in place logs each page that becomes dirty, whole: 7 times the log, so that this is
-/// about as many transactions as `softmax` 400.
+/// Gap of the in-place store. Such a store logs each page that becomes dirty in full, 7 times the
+/// log, so this gap holds about as many transactions as `softmax` 400.
 const GAP_LISTED: f64 = 4.0 / 3.0;
-/// LSN gap of all his MySQL traces, which have 120 MB of log.
+/// LSN gap of all his MySQL traces, with 120 MB of log.
 const MYSQL_GAP: f64 = 0.1;
 
 /// His traces: chapter 3 has the five with `softmax` 50, 400 and 4000 (li table 3.2), chapter 5 has
@@ -197,21 +197,22 @@ pub const TRACES: [FirstTier; 20] = [
     mysql("240mbuf", 24.0),
     mysql("480mbuf", 48.0),
     mysql("960mbuf", 96.0),
-    // Ours: with fewer dsync requests, down to none.
+    // Traces of ours with fewer dsync requests, down to none.
     db2("gap-2/3", 50.0, 2.0 / 3.0),
     db2("gap-4/3", 50.0, 4.0 / 3.0),
     db2("gap-5", 50.0, 5.0),
-    // Ours: over before the data have doubled.
+    // A trace of ours that ends before the data have doubled.
     short("60k_400-short", 10.0, GAP_400),
     short("300k_400-short", 50.0, GAP_400),
     short("540k_400-short", 90.0, GAP_400),
-    // Ours: one recording, with the dsync requests of the engine and with those of his procedure.
+    // Traces of ours: one recording, with the dsync requests of the engine and with those of his
+    // procedure.
     listed("listed-sent", Dsyncs::Sent),
     listed("listed-added", Dsyncs::Added),
 ];
 
-/// Pages of his data, in thousands, to which his sizes of second tiers belong: 606,317 of 4 KiB
-/// (3.4.1), and about 1 GB in MySQL's pages of 16 KiB (5.6.1.1).
+/// Returns the pages of his data, in thousands, to which his second-tier sizes refer: 606,317 of 4
+/// KiB (3.4.1), and about 1 GB in MySQL's pages of 16 KiB (5.6.1.1).
 pub(super) fn thousands(family: Family) -> f64 {
     match family {
         Family::Db2 => 606.317,
@@ -219,7 +220,7 @@ pub(super) fn thousands(family: Family) -> f64 {
     }
 }
 
-/// The first tier of a trace.
+/// Returns the first tier of a trace.
 pub(super) fn first_tier(name: &str) -> Option<&'static FirstTier> {
     TRACES.iter().find(|known| known.name == name)
 }

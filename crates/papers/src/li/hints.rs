@@ -47,10 +47,10 @@ const SHORT: About = About {
     says: "As of 3.4; his data grow slowly.",
 };
 
-/// The three figures, and one of ours.
+/// Returns the three figures, and one of ours.
 ///
 /// # Errors
-/// A policy that cannot be.
+/// A policy cannot be built.
 pub(super) fn figures(
     scale: Scale,
     traces: &Rc<RefCell<Traces>>,
@@ -68,7 +68,7 @@ pub(super) fn figures(
         of(OVER_POOLS, &["60k_400", "300k_400", "540k_400"], &[120.0], draw_pools)?,
     ];
     if scale != Scale::Paper {
-        // There the data do not double.
+        // In these traces the data do not double.
         figures.push(of(SHORT, &SHORT_TRACES, &[120.0], draw_short)?);
     }
     figures.push(of(OVER_GAPS, &["300k_50", "300k_400", "300k_4000"], &[120.0], draw_gaps)?);
@@ -77,7 +77,7 @@ pub(super) fn figures(
 
 const SHORT_TRACES: [&str; 3] = ["60k_400-short", "300k_400-short", "540k_400-short"];
 const Y: &str = "read hits over reads";
-/// Remarks that hold for all three figures.
+/// Remarks about all three figures.
 const NOTE: &str = "Reads count from the request on with which the second tier was first full. Out \
     queues of MQ, MQ + Hints and TQ take 96 bytes a page from its space.";
 

@@ -11,10 +11,10 @@ const OBLIVIOUS: [&str; 3] = ["t2-rand", "t2-lru", "t2-mq"];
 const AWARE: [&str; 3] = ["lru-hints", "mq-hints", "tq"];
 const ONLINE: [&str; 6] = ["t2-rand", "t2-lru", "lru-hints", "t2-mq", "mq-hints", "tq"];
 
-/// Ratios that count as alike: within a tenth of each other.
+/// Bounds of ratios that count as alike: within a tenth of each other.
 const ALIKE: (f64, f64) = (0.9, 1.0 / 0.9);
 
-/// Each of the policies over each one behind it.
+/// Returns the ratios of each policy over each later one.
 fn pairs(places: &Places, place: Place<'_>, policies: &[&str]) -> Named {
     let mut pairs = Vec::new();
     for (at, policy) in policies.iter().enumerate() {
@@ -23,7 +23,7 @@ fn pairs(places: &Places, place: Place<'_>, policies: &[&str]) -> Named {
     pairs
 }
 
-/// Figure 3.2: trace 300_400, a second tier of 120K pages.
+/// Judges figure 3.2: trace 300_400, a second tier of 120K pages.
 pub(super) fn at_one_size(places: &Places) -> Vec<Claim> {
     let apart = |says: &str, high: &[&str], low: &[&str], least: f64| {
         places.apart(says, BASE, (high, low), above(least))
@@ -65,7 +65,7 @@ pub(super) fn at_one_size(places: &Places) -> Vec<Claim> {
     ]
 }
 
-/// Figure 3.3: trace 300_400 over sizes.
+/// Judges figure 3.3: trace 300_400 over sizes.
 pub(super) fn over_sizes(places: &Places) -> Vec<Claim> {
     let smaller = [60, 120, 180, 240].map(|size| size.to_string());
     let smaller: Vec<Place<'_>> = smaller.iter().map(|size| ("300k_400", size.as_str())).collect();
@@ -121,7 +121,7 @@ pub(super) fn over_sizes(places: &Places) -> Vec<Claim> {
     ]
 }
 
-/// Figure 3.4: pools of 10, 50 and 90 %.
+/// Judges figure 3.4: pools of 10, 50 and 90 %.
 pub(super) fn over_pools(places: &Places, traces: [&str; 3]) -> Vec<Claim> {
     let [small, middle, large] = traces.map(|trace| (trace, "120"));
     let harder: Named = ONLINE
@@ -166,7 +166,7 @@ pub(super) fn over_pools(places: &Places, traces: [&str; 3]) -> Vec<Claim> {
     ]
 }
 
-/// The mix of requests of the short trace below the large pool, beside table 3.2.
+/// Judges the mix of requests of the short trace below the large pool, beside table 3.2.
 pub(super) fn short_mix(rows: &Table, trace: &str) -> Vec<Claim> {
     let near = |says: &str, column: &str, printed: f64| {
         let value = Places::of(rows, column).value((trace, "120"), "t2-opt");
@@ -179,7 +179,7 @@ pub(super) fn short_mix(rows: &Table, trace: &str) -> Vec<Claim> {
     ]
 }
 
-/// Figure 3.5: softmax 50, 400, 4000.
+/// Judges figure 3.5: softmax 50, 400, 4000.
 pub(super) fn over_gaps(places: &Places) -> Vec<Claim> {
     let [tight, usual, wide] = ["300k_50", "300k_400", "300k_4000"].map(|trace| (trace, "120"));
     let same: Named = ONLINE
@@ -220,7 +220,7 @@ mod tests {
 
     type Said = fn(&Places) -> Vec<Claim>;
 
-    /// Values of all policies at a place, in the order of figure 3.2.
+    /// Returns values of all policies at a place, in the order of figure 3.2.
     fn at<'a>(place: Place<'a>, values: [f64; 7]) -> Vec<(Place<'a>, &'static str, f64)> {
         let all = ["t2-rand", "t2-lru", "lru-hints", "t2-mq", "mq-hints", "tq", "t2-opt"];
         all.into_iter().zip(values).map(|(policy, value)| (place, policy, value)).collect()

@@ -56,10 +56,10 @@ const GAPS: About = About {
            and 12 % (TQ). At softmax 40 there is no difference to speak of.",
 };
 
-/// The five figures.
+/// Returns the five figures.
 ///
 /// # Errors
-/// A policy that cannot be.
+/// A policy cannot be built.
 pub(super) fn figures(
     scale: Scale,
     traces: &Rc<RefCell<Traces>>,

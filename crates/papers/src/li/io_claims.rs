@@ -6,7 +6,7 @@ use millpond_lab::verdict::{
     Evidence, Named, above, at_least, at_most, below, claim_named, listed, most,
 };
 
-/// Each write-aware policy, its oblivious twin, and what it saves at most in per cent: over sizes
+/// Each write-aware policy, its oblivious twin, and its maximum saving in per cent: over sizes
 /// (5.6.2.2), over gaps (5.6.2.3), and below the pool of 540K (table 5.6).
 pub(super) const TWINS: [(&str, &str, [f64; 3]); 3] = [
     ("lru-io", "t2-lru", [41.0, 36.0, 31.0]),
@@ -16,9 +16,9 @@ pub(super) const TWINS: [(&str, &str, [f64; 3]); 3] = [
 const ONLINE: [&str; 6] = ["lru-io", "t2-lru", "arc-io", "t2-arc", "tq-io", "tq"];
 const NOT_PRO: [&str; 7] = ["min-rw", "lru-io", "t2-lru", "arc-io", "t2-arc", "tq-io", "tq"];
 
-/// Totals that count as the same.
+/// Bounds of ratios of totals that count as the same.
 const SAME: (f64, f64) = (0.95, 1.0 / 0.95);
-/// Least saving that counts.
+/// Minimum saving that counts.
 const COUNTS: f64 = 0.10;
 
 const MYSQL: [Place<'static>; 4] =
@@ -29,12 +29,12 @@ const GAPS: [Place<'static>; 3] = [("300k_40", "300"), ("300k_400", "300"), ("30
 const STEPS: [&str; 6] = ["100", "200", "300", "400", "500", "600"];
 const MYSQL_STEPS: [&str; 6] = ["10", "20", "30", "40", "50", "60"];
 
-/// All twins at all places.
+/// Returns the ratios of all twins at all places.
 fn twins(places: &Places, at: &[Place<'_>]) -> Named {
     TWINS.iter().flat_map(|(aware, twin, _)| places.ratios(at, aware, twin)).collect()
 }
 
-/// One policy's values, each over the one before.
+/// Returns each policy's values, each over the one at the place before.
 fn steps(places: &Places, policies: &[&str], at: &[Place<'_>]) -> Named {
     let mut all = Vec::new();
     for policy in policies {
@@ -58,19 +58,19 @@ pub(super) fn saves(
     let (aware, blind, _) = TWINS[twin];
     let ratios = places.ratios(at, aware, blind);
     let shown: Vec<_> = ratios.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-    // As printed, without decimals.
+    // The printed number has no decimals.
     let bound = 1.0 - (percent - 0.5) / 100.0;
     let each = ratios.iter().map(|(_, value)| Evidence::of(*value, below(bound)));
     Evidence::any(each).claim(&format!("{says}: {aware} {percent} %"), listed(&shown))
 }
 
-/// Claims that no other policy causes less than PRO-IO, anywhere.
+/// Claims that no other policy causes less I/O than PRO-IO, anywhere.
 fn pro_io(places: &Places, says: &str, at: &[Place<'_>]) -> Claim {
     let all = NOT_PRO.iter().flat_map(|other| places.ratios(at, other, "pro-io"));
     claim_named(says, &all.collect(), at_least(1.0))
 }
 
-/// Figure 5.4.
+/// Judges figure 5.4.
 pub(super) fn mysql_sizes(places: &Places) -> Vec<Claim> {
     let all = MYSQL_STEPS.map(|size| ("480mbuf", size));
     let arc = places.ratios(&[all[3], all[4]], "arc-io", "t2-arc");
@@ -95,7 +95,7 @@ pub(super) fn mysql_sizes(places: &Places) -> Vec<Claim> {
     ]
 }
 
-/// Figure 5.5.
+/// Judges figure 5.5.
 pub(super) fn mysql_pools(places: &Places) -> Vec<Claim> {
     let others = NOT_PRO.map(|policy| ("960mbuf", policy));
     let same = others
@@ -133,7 +133,7 @@ pub(super) fn mysql_pools(places: &Places) -> Vec<Claim> {
     ]
 }
 
-/// Figure 5.6.
+/// Judges figure 5.6.
 pub(super) fn sizes(places: &Places) -> Vec<Claim> {
     let all = STEPS.map(|size| ("300k_4000", size));
     let [small, large] = [all[0], all[5]];
@@ -180,7 +180,7 @@ pub(super) fn sizes(places: &Places) -> Vec<Claim> {
     claims
 }
 
-/// Figure 5.7, from eviction writes.
+/// Judges figure 5.7, from eviction writes.
 pub(super) fn eviction_writes(writes: &Places) -> Vec<Claim> {
     let at = |size: &'static str| ("300k_4000", size);
     let few: Named = ["500", "600"]
@@ -203,7 +203,7 @@ pub(super) fn eviction_writes(writes: &Places) -> Vec<Claim> {
     ]
 }
 
-/// Figure 5.8.
+/// Judges figure 5.8.
 pub(super) fn pools(places: &Places) -> Vec<Claim> {
     let [small, middle, large] = POOLS;
     let change = |twin: usize, at: Place<'_>| {
@@ -226,7 +226,7 @@ pub(super) fn pools(places: &Places) -> Vec<Claim> {
     ]
 }
 
-/// Table 5.6, below the pool of 540K.
+/// Judges table 5.6, below the pool of 540K.
 pub(super) fn parts(places: &Places, reads: &Places, writes: &Places) -> Vec<Claim> {
     let large = POOLS[2];
     let mut claims: Vec<Claim> = TWINS
@@ -269,7 +269,7 @@ pub(super) fn parts(places: &Places, reads: &Places, writes: &Places) -> Vec<Cla
     claims
 }
 
-/// Figure 5.9.
+/// Judges figure 5.9.
 pub(super) fn gaps(places: &Places) -> Vec<Claim> {
     let [tight, _, wide] = GAPS;
     let mut claims: Vec<Claim> = (0..TWINS.len())

@@ -1,8 +1,8 @@
-//! Recordings that are kept in a folder, so that each is made once.
+//! Recordings kept in a folder, so that each is made only once.
 //!
 //! A recording is a storage-level trace in Millpond's own format, `NAME-SEED.parquet`, with the
-//! recLSNs of its writes, and beside it `NAME-SEED.txt`, which says how it was made. The second
-//! file is written last: without it the first one does not count.
+//! recLSNs of its writes. The file `NAME-SEED.txt` beside it records its parameters. The second
+//! file is written last, and the first one does not count without it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,7 +17,7 @@ use super::first_tier::{Course, FirstTier};
 use super::traces::{RecordLi, Recorded};
 use crate::experiment::FigureError;
 
-/// Why a recording that is kept cannot be had, or one cannot be kept.
+/// Reason that a kept recording cannot be read, or a new one cannot be kept.
 #[derive(Debug, thiserror::Error)]
 enum KeptError {
     #[error("{path}: {error}")]
@@ -30,7 +30,7 @@ enum KeptError {
     Trace(#[from] TraceError),
 }
 
-/// Returns everything that a recording depends on, beside its name and seed.
+/// Returns all parameters of a recording, beside its name and seed.
 fn made(first_tier: &FirstTier, course: &Course) -> String {
     format!(
         "warehouses {}, tiny {}, page_size {}, gap {}, warm_up {}, transactions {}",
@@ -43,12 +43,12 @@ fn made(first_tier: &FirstTier, course: &Course) -> String {
     )
 }
 
-/// The two files of a recording.
+/// Returns the two files of a recording.
 fn files(folder: &Path, name: &str, seed: u64) -> [PathBuf; 2] {
     ["parquet", "txt"].map(|ending| folder.join(format!("{name}-{seed}.{ending}")))
 }
 
-/// A recording from its files; `None` where it is not there.
+/// Reads a recording from its files; returns `None` if it does not exist.
 fn read([trace, how]: &[PathBuf; 2], wanted: &str) -> Result<Option<Recorded>, KeptError> {
     let text = match fs::read_to_string(how) {
         Ok(text) => text,
@@ -66,7 +66,7 @@ fn read([trace, how]: &[PathBuf; 2], wanted: &str) -> Result<Option<Recorded>, K
     let (mut source, mut batch) = (open_rec_lsns(trace)?, Batch::default());
     while source.fill(&mut batch, BATCH_LEN)? > 0 {}
     let mut rec_lsns: Vec<u64> = std::mem::take(&mut batch.lsns).iter().map(|l| l.0).collect();
-    // One without a write has none.
+    // A recording without a write has no recLSNs.
     rec_lsns.resize(batch.len(), 0);
     Ok(Some(Recorded { batch, rec_lsns, data_pages, ..Recorded::default() }))
 }
@@ -91,12 +91,12 @@ fn write([trace, how]: &[PathBuf; 2], made: &str, recorded: &Recorded) -> Result
     fs::write(how, text).map_err(|error| KeptError::Io { path: how.clone(), error })
 }
 
-/// Takes recordings of first tiers from `folder`, and keeps there what `record` makes. Page
-/// references are always recorded anew.
+/// Returns a recorder that takes recordings of first tiers from `folder`, and keeps new ones
+/// there. Page references are always recorded again.
 ///
 /// # Errors
-/// The folder cannot be made. What is recorded fails with what `record` says, and where a file
-/// cannot be read or written, or is of a recording that was made in another way.
+/// The folder cannot be created. The recorder fails if `record` fails, if a file cannot be read
+/// or written, or if a file has other parameters.
 pub fn kept(folder: PathBuf, mut record: RecordLi) -> std::io::Result<RecordLi> {
     fs::create_dir_all(&folder)?;
     Ok(Box::new(move |first_tier, course, seed, watch| {
@@ -137,7 +137,7 @@ mod tests {
         recorded
     }
 
-    /// A recorder that counts how often it records.
+    /// Returns a recorder that counts its calls.
     fn counting(times: &Arc<AtomicU64>) -> RecordLi {
         let times = times.clone();
         Box::new(move |_, _, seed, _| {

@@ -1,9 +1,9 @@
-//! `listed`: dsync requests of the engine's sync list beside those that his procedure adds to the
-//! same recording (5.6.2.1).
+//! `listed`: dsync requests of the engine's sync list, beside those that his procedure adds to
+//! the same recording (5.6.2.1).
 //!
-//! His DB2 has no sync list, so that he adds them afterwards: after each RECOV write. He argues
-//! that this hardly moves them. An engine that has one sends them when the log is about to forget
-//! an update, and writes RECOV for the same reason.
+//! His DB2 has no sync list, so he adds the requests afterwards, after each RECOV write. He
+//! argues that this hardly moves them. An engine with a sync list sends them when the log is
+//! about to forget an update, and writes RECOV for the same reason.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -34,10 +34,10 @@ const POLICIES: [&str; 7] = ["pro-io", "lru-io", "t2-lru", "arc-io", "t2-arc", "
 /// Bounds of ratios that count as the same.
 const SAME: Bounds = (0.95, 1.0 / 0.95);
 
-/// The figure.
+/// Returns the figure.
 ///
 /// # Errors
-/// A policy that cannot be.
+/// A policy cannot be built.
 pub(super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Result<Simulated, PolicyError> {
     let all = vec![100.0, 300.0, 600.0];
     let sizes = scale.pick(vec![300.0], all.clone(), all);
@@ -85,7 +85,7 @@ fn claims(places: &Places, dsyncs: &Places) -> Vec<Claim> {
     fn pair(size: &str) -> [Place<'_>; 2] {
         [(ADDED, size), (SENT, size)]
     }
-    // A trace has as many at every size.
+    // A trace has the same number at every size.
     let first = dsyncs.sizes().first().copied().unwrap_or_default();
     let [added, sent] = pair(first);
     let many: Named = vec![("added/sent".to_string(), dsyncs.moved("pro-io", added, sent))];
@@ -120,8 +120,8 @@ mod tests {
     use super::super::places::made_up;
     use super::*;
 
-    /// Rows by what the added ones have of the sent ones' totals, the first policy's and others',
-    /// and of their dsync requests.
+    /// Judges rows by the ratios of added to sent requests: totals of the first policy and of the
+    /// others, and numbers of dsync requests.
     fn verdicts(first: f64, others: f64, dsyncs: f64) -> Vec<&'static str> {
         let made = |column: &str| {
             let mut values = Vec::new();

@@ -2,8 +2,8 @@
 //! deferred sync above a modelled file cache and modelled disks (chapter 4), and total I/O of
 //! write-aware policies (chapter 5).
 //!
-//! Traces are recorded from our own engine in each repetition, by a caller that can run it: a live
-//! pool that works as DB2's does in the thesis. The MySQL-like family is simulated above page
+//! Traces are recorded from our own engine in each repetition, by a caller that can run it, with a
+//! live pool that works like the thesis' DB2. The MySQL-like family is simulated above page
 //! references of the engine.
 
 mod deferred;

@@ -1,11 +1,11 @@
-//! Some of the traces, where all would take too long.
+//! Restriction to some of the traces, if all would take too long.
 
 use super::first_tier::{TRACES, first_tier};
 use crate::experiment::{About, Cell, Experiment, Fields, Figure, FigureError, Watch};
 use millpond_lab::report::Section;
 use millpond_lab::table::Table;
 
-/// A figure without the cells of other traces.
+/// Wrapper of a figure without the cells of other traces.
 struct Only {
     figure: Box<dyn Figure>,
     traces: Vec<String>,
@@ -19,7 +19,7 @@ impl Figure for Only {
     fn cells(&self, repetition: u32) -> Vec<Cell> {
         let mut cells = self.figure.cells(repetition);
         let is_wanted = |name: &str| self.traces.iter().any(|trace| trace == name);
-        // Some figures have other things on this axis.
+        // Some figures have something else on this axis.
         cells.retain(|cell| {
             let trace = cell.text("trace");
             first_tier(&trace).is_none() || is_wanted(&trace)
@@ -48,11 +48,11 @@ impl Figure for Only {
     }
 }
 
-/// The experiment without the cells of other first tiers' traces; sentences on what is left out
-/// are open.
+/// Returns the experiment without the cells of other first tiers' traces. Sentences about
+/// omitted traces stay open.
 ///
 /// # Errors
-/// A name that no trace has, and which there are.
+/// An unknown name, with the known ones.
 pub fn only(experiment: Experiment, traces: &[String]) -> Result<Experiment, String> {
     if let Some(unknown) = traces.iter().find(|name| first_tier(name).is_none()) {
         let known: Vec<&str> = TRACES.iter().map(|trace| trace.name).collect();

@@ -6,7 +6,7 @@ use millpond_lab::report::{Bar, BarPlot, Claim, Line, LinePlot};
 use millpond_lab::table::Table;
 use millpond_lab::verdict::{Bounds, Named, claim_named, listed};
 
-/// A trace and a size of the second tier: where policies are compared.
+/// A trace and a size of the second tier, at which policies are compared.
 pub(super) type Place<'a> = (&'a str, &'a str);
 
 /// Values of one column by trace, size and policy.
@@ -19,7 +19,7 @@ impl Places {
         Places { grid: Grid::of(rows, &["trace", "size", "policy"], column) }
     }
 
-    /// Like [`Places::of`], in thousands.
+    /// Collects the values in thousands.
     pub fn thousands(rows: &Table, column: &str) -> Places {
         let value = |row| Some(rows.get(row, column)?.number()? / 1000.0);
         Places { grid: Grid::with(rows, &["trace", "size", "policy"], value) }
@@ -41,8 +41,8 @@ impl Places {
         self.grid.interval(&[trace, size, policy])
     }
 
-    /// One policy's value over another's at one place. Of one that is nothing in all repetitions
-    /// it is zero, over such a one infinite.
+    /// Returns one policy's value over another's at one place. The ratio is zero if the first
+    /// value is zero in all repetitions, and infinite if the second one is.
     pub fn ratio(&self, (trace, size): Place<'_>, above: &str, below: &str) -> Option<Interval> {
         let (above, below) = ([trace, size, above], [trace, size, below]);
         let (of, over) = (self.grid.interval(&above)?, self.grid.interval(&below)?);
@@ -54,19 +54,18 @@ impl Places {
         }
     }
 
-    /// One policy's value at a place over its value at another one.
+    /// Returns one policy's value at a place over its value at another place.
     pub fn moved(&self, policy: &str, above: Place<'_>, below: Place<'_>) -> Option<Interval> {
         self.grid.ratio(&[above.0, above.1, policy], &[below.0, below.1, policy])
     }
 
-    /// Returns by how much one policy's value at a place exceeds that at another: for values that
-    /// may be zero.
+    /// Returns the difference of one policy's values at two places, for values that may be zero.
     pub fn more(&self, policy: &str, at: Place<'_>, than: Place<'_>) -> Option<Interval> {
         self.grid.difference(&[at.0, at.1, policy], &[than.0, than.1, policy])
     }
 
-    /// A ratio of two policies at one place over the same ratio at another one. Repetitions are
-    /// paired throughout.
+    /// Returns a ratio of two policies at one place over the same ratio at another place.
+    /// Repetitions are paired throughout.
     pub fn change(
         &self,
         (above, below): (&str, &str),
@@ -80,7 +79,7 @@ impl Places {
             [(place(at, above), place(at, below)), (place(over, below), place(over, above))];
         // The geometric mean of the two ratios is the root of their product.
         let Some(root) = self.grid.ratio_over(&pairs) else {
-            // Nothing at all over something is nothing.
+            // Zero over something is zero.
             let ratio = self.ratio(at, above, below).filter(|ratio| ratio.mean == 0.0);
             return ratio.filter(|_| self.ratio(over, above, below).is_some_and(|r| r.mean > 0.0));
         };
@@ -89,7 +88,7 @@ impl Places {
         Some(Interval { mean, low, high, runs: root.runs })
     }
 
-    /// The ratio of two policies at several places, each by its size or its trace.
+    /// Returns the ratio of two policies at several places, each named by its size or its trace.
     pub fn ratios(&self, places: &[Place<'_>], above: &str, below: &str) -> Named {
         let is_one = |of: fn(&Place<'_>) -> String| {
             places.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]))
@@ -106,7 +105,7 @@ impl Places {
         places.iter().map(of).collect()
     }
 
-    /// One policy's value over those of others at a place.
+    /// Returns one policy's value over those of others at a place.
     pub fn over(&self, place: Place<'_>, policy: &str, others: &[&str]) -> Named {
         let of = |other: &&str| (format!("{policy}/{other}"), self.ratio(place, policy, other));
         others.iter().map(of).collect()
@@ -131,7 +130,7 @@ impl Places {
         Claim { here: format!("{} against {}", shown(policies), shown(others)), ..claim }
     }
 
-    /// A table of the means: a row for each trace and size, a column for each policy.
+    /// Returns a table of the means: a row for each trace and size, a column for each policy.
     pub fn table(&self) -> Table {
         let mut table = Table::new(["trace", "size"].into_iter().chain(self.policies()));
         for trace in self.traces() {
@@ -148,7 +147,7 @@ impl Places {
         table
     }
 
-    /// A line for each policy over sizes, on one trace.
+    /// Plots a line for each policy over sizes, on one trace.
     pub fn over_sizes(&self, trace: &str, title: &str, y: &str) -> LinePlot {
         let line = |policy: &&str| {
             let mut line = Line { label: (*policy).to_string(), ..Line::default() };
@@ -169,7 +168,7 @@ impl Places {
         }
     }
 
-    /// Bars of policies by trace.
+    /// Plots bars of policies by trace.
     pub fn by_trace(&self, title: &str, y: &str) -> BarPlot {
         let mut bars = Vec::new();
         for trace in self.traces() {
@@ -184,13 +183,13 @@ impl Places {
     }
 }
 
-/// Made-up rows: policies' values at places, in three repetitions a little apart.
+/// Makes rows: policies' values at places, in three slightly different repetitions.
 #[cfg(test)]
 pub(super) fn made_up(column: &str, values: &[(Place<'_>, &str, f64)]) -> Table {
     let mut table = Table::new(["trace", "size", "policy", "repetition", column]);
     for ((trace, size), policy, value) in values {
         for repetition in 1..=3u64 {
-            // Not in step: ratios are to have a width.
+            // Policies vary out of step, so that ratios have an interval.
             let off = (repetition * (policy.len() as u64 + 1) % 3) as f64 * 1e-4;
             let value = (value * (1.0 + off)).into();
             let place = vec![(*trace).into(), (*size).into(), (*policy).into()];

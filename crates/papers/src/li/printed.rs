@@ -1,11 +1,11 @@
 //! Numbers printed in tables 3.2 and 5.2 to 5.5.
 
-/// Numbers that his tables print of a trace: shares of READ, REPLACE and RECOV among its reads and
-/// writes, READs that follow a write, REPLACEs that follow a READ.
+/// Printed numbers of a trace: shares of READ, REPLACE and RECOV among its reads and writes, READs
+/// that follow a write, REPLACEs that follow a READ.
 pub(super) type Printed = (&'static str, [Option<f64>; 5]);
 
-/// All in per cent, of chapter 5 without its dsync requests; the two middle traces of chapter 3
-/// have no next requests.
+/// Printed numbers in per cent; those of chapter 5 are without its dsync requests. The two middle
+/// traces of chapter 3 have no next requests.
 pub(super) const PRINTED: [Printed; 12] = [
     ("300k_400", [Some(33.83), Some(62.57), Some(3.60), Some(82.1), Some(45.0)]),
     ("60k_400", [Some(50.85), Some(48.89), Some(0.18), None, None]),
@@ -21,6 +21,6 @@ pub(super) const PRINTED: [Printed; 12] = [
     ("960mbuf", [Some(1.41), Some(1.63), Some(96.96), Some(87.4), Some(2.2)]),
 ];
 
-/// Our columns of the same.
+/// Our columns for these numbers.
 pub(super) const COLUMNS: [&str; 5] =
     ["read_share", "replace_share", "recov_share", "read_then_write", "replace_then_read"];

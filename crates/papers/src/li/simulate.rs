@@ -1,4 +1,4 @@
-//! A figure whose cells are simulations of a second tier: a trace, a size, a policy.
+//! A figure whose cells are simulations of a second tier, by trace, size and policy.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,13 +17,14 @@ use millpond_lab::sweep::charged_frames;
 use millpond_lab::table::{Table, Value};
 use millpond_lab::tier2::{Model, Tier2Counts, Tier2Options};
 
-/// Bytes that an out queue keeps per page.
+/// Bytes of an out queue per page.
 const GHOST_BYTES: u64 = 96;
 
 /// Extent of a figure's simulations.
 pub(super) struct Plan {
     pub about: About,
-    /// Of chapter 3, with out queues taken from the cache's space (3.4.1), or of chapter 5.
+    /// Model of chapter 3, with out queues taken from the cache's space (3.4.1), or of
+    /// chapter 5.
     pub model: Model,
     /// Traces, each with the sizes of its second tier, in thousands of his pages.
     pub traces: Vec<(&'static str, Vec<f64>)>,
@@ -40,17 +41,17 @@ pub(super) struct Simulated {
     cores: usize,
 }
 
-/// Frames of a second tier of `size` thousand of his pages.
+/// Returns the frames of a second tier of `size` thousand of his pages.
 fn frames(trace: &str, size: f64, data_pages: u64) -> u32 {
     let share = first_tier(trace).map_or(0.0, |tier| size / thousands(tier.family));
     (data_pages as f64 * share).ceil().clamp(1.0, f64::from(u32::MAX)) as u32
 }
 
 impl Simulated {
-    /// A figure of these simulations.
+    /// Creates a figure of these simulations.
     ///
     /// # Errors
-    /// A policy that cannot be.
+    /// A policy cannot be built.
     pub fn new(
         plan: Plan,
         scale: Scale,
@@ -65,7 +66,7 @@ impl Simulated {
     }
 }
 
-/// One simulation from cold.
+/// Runs one simulation from a cold start.
 fn simulated(
     plan: &Plan,
     registry: &Registry,
@@ -135,11 +136,11 @@ impl Figure for Simulated {
     }
 
     fn cells(&self, repetition: u32) -> Vec<Cell> {
-        // A trace has some million requests.
+        // A trace has a few million requests.
         let each = self.scale.pick(2e4, 1.5e6, 8e6);
         let seconds = each * 150e-9 / self.cores as f64;
         let need = Need { seconds, memory: (each * 500.0) as u64, disk: 1 << 20 };
-        // What the tables have is recorded there.
+        // Traces of the tables are recorded for them.
         let own = |trace: &str| !PRINTED.iter().any(|(name, _)| *name == trace);
         let mut cells = Vec::new();
         for (trace, sizes) in &self.plan.traces {
@@ -176,7 +177,7 @@ impl Figure for Simulated {
                 return Err(FigureError::Stopped);
             }
         }
-        // A figure is not shared between threads: its parts are.
+        // A figure cannot be shared between threads, but its parts can.
         let (plan, registry) = (&self.plan, &self.registry);
         let one = |(cell, trace): (&Cell, &Arc<Trace>)| simulated(plan, registry, cell, trace);
         let pairs: Vec<(&Cell, &Arc<Trace>)> = cells.iter().copied().zip(&traces).collect();

@@ -1,4 +1,4 @@
-//! Tables 3.2 and 5.2 to 5.5: which requests the first tiers send, and what follows them.
+//! Tables 3.2 and 5.2 to 5.5: the requests of the first tiers, and their successors.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ const ABOUT: About = About {
            neither is so.",
 };
 
-/// Columns that explain where ours differ.
+/// Columns that explain our differences.
 const WHY: [&str; 7] = [
     "read_then_none",
     "read_then_write_known",
@@ -34,7 +34,7 @@ const WHY: [&str; 7] = [
     "replace_then_read_early",
 ];
 
-/// The requests of all traces.
+/// Figure of the requests of all traces.
 pub(super) struct Tables {
     scale: Scale,
     traces: Rc<RefCell<Traces>>,
@@ -45,14 +45,14 @@ impl Tables {
         Tables { scale, traces: traces.clone() }
     }
 
-    /// Resources for recording a trace.
+    /// Returns the resources for recording a trace.
     fn need(&self, first_tier: &FirstTier) -> Need {
         let seconds = first_tier.seconds(self.scale);
         Need { seconds, memory: self.scale.pick(256 << 20, 2 << 30, 14 << 30), disk: 1 << 20 }
     }
 }
 
-/// Of how many of the requests the type is `part`; nothing of none.
+/// Returns `part` as a share of `of`; empty if `of` is 0.
 fn share(part: u64, of: u64) -> Value {
     if of == 0 { Value::Empty } else { (part as f64 / of as f64).into() }
 }

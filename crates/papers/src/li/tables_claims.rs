@@ -7,7 +7,7 @@ use millpond_lab::report::Claim;
 use millpond_lab::table::Table;
 use millpond_lab::verdict::{Bounds, Named, above, at_least, below, claim_named, claim_of, listed};
 
-/// Points by which a share may be off that is to be about one of his.
+/// Tolerance, in points, of a share that should be about his.
 const NEAR: f64 = 0.10;
 
 const DB2_OF_5: [&str; 5] = ["60k_4000", "300k_4000", "540k_4000", "300k_40", "300k_400"];
@@ -21,7 +21,7 @@ impl Shares<'_> {
         Grid::of(self.0, &["trace"], column).interval(&[trace])
     }
 
-    /// Differences between each trace and the next one.
+    /// Returns the differences between each trace and the next one.
     fn steps(&self, column: &str, traces: &[&str]) -> Named {
         let grid = Grid::of(self.0, &["trace"], column);
         let step = |pair: &[&str]| {
@@ -70,7 +70,7 @@ pub(super) fn claims(rows: &Table) -> Vec<Claim> {
     all
 }
 
-/// Tables 3.2 and 5.4.
+/// Judges tables 3.2 and 5.4.
 fn mixes(shares: &Shares<'_>) -> Vec<Claim> {
     vec![
         shares.falls(
@@ -127,7 +127,7 @@ fn mixes(shares: &Shares<'_>) -> Vec<Claim> {
     ]
 }
 
-/// Tables 5.3 and 5.5.
+/// Judges tables 5.3 and 5.5.
 fn nexts(shares: &Shares<'_>) -> Vec<Claim> {
     vec![
         shares.within(
@@ -188,10 +188,10 @@ mod tests {
     use super::*;
     use millpond_lab::table::Value;
 
-    /// Traces, columns and shares.
+    /// Made-up traces, columns and shares.
     type Made = Vec<(&'static str, &'static str, f64)>;
 
-    /// Rows of three repetitions, each a little apart.
+    /// Makes rows of three slightly different repetitions.
     fn rows(shares: &[(&str, &str, f64)]) -> Table {
         let mut table = Table::new(["trace", "repetition"]);
         table.columns.extend(COLUMNS.iter().map(|name| (*name).to_string()));
@@ -276,7 +276,7 @@ mod tests {
         {
             assert_eq!(holds(&table, begins), Some(true), "{begins}");
         }
-        // His own numbers bear his sentences out.
+        // His own numbers confirm his sentences.
         let claims = claims(&table);
         let no: Vec<_> = claims.iter().filter(|claim| claim.holds == Some(false)).collect();
         assert!(no.is_empty(), "{no:?}");

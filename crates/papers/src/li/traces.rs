@@ -1,6 +1,6 @@
-//! The traces of one repetition: recorded or made when they are first needed, and kept until the
-//! next one. A live pool with page cleaners does not send the same requests twice, so all figures
-//! of a repetition have the same recording.
+//! Traces of one repetition, recorded or made at first use and kept until the next repetition. A
+//! live pool with page cleaners does not send the same requests twice, so all figures of a
+//! repetition share one recording.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,12 +26,13 @@ pub struct Recorded {
     pub rec_lsns: Vec<u64>,
     /// Pages of the data as loaded.
     pub data_pages: u64,
-    /// Transactions that page references are of, about: the last one may be cut off.
+    /// Approximate number of transactions of page references; the last one may be cut off.
     pub transactions: u64,
 }
 
 /// Records an engine on some first tier, or for `None` the page references of one thread in a pool
-/// that holds everything: the first tier, what runs, the repetition, which is the seed.
+/// that holds everything. The arguments are the first tier, the course, the repetition (also the
+/// seed), and a watcher.
 pub type RecordLi = Box<
     dyn FnMut(Option<&FirstTier>, &Course, u64, &mut dyn Watch) -> Result<Recorded, FigureError>
         + Send,
@@ -43,7 +44,7 @@ pub(super) struct Trace {
     pub batch: Batch,
     /// Distinct pages.
     pub distinct: u64,
-    /// Pages of the data as loaded: those that sizes are shares of.
+    /// Pages of the loaded data, of which sizes are shares.
     pub data_pages: u64,
     future: OnceLock<Tier2Future>,
 }
@@ -64,12 +65,12 @@ impl Requests {
         self.replace + self.recov + self.others
     }
 
-    /// A part of its reads and writes.
+    /// Returns `part` as a share of reads and writes.
     pub fn share(&self, part: u64) -> f64 {
         part as f64 / (self.reads + self.writes()).max(1) as f64
     }
 
-    /// dsync requests for each write; 0 where nothing is written.
+    /// Returns the dsync requests per write; 0 if nothing is written.
     pub fn dsyncs_per_write(&self) -> f64 {
         self.dsyncs as f64 / self.writes().max(1) as f64
     }
@@ -84,7 +85,7 @@ impl Trace {
         Trace { name, batch, distinct, data_pages: data_pages.max(1), future: OnceLock::new() }
     }
 
-    /// Future of the trace, computed once.
+    /// Returns the future of the trace, computed once.
     pub fn future(&self) -> &Tier2Future {
         self.future.get_or_init(|| Tier2Future::of(&self.batch, self.distinct))
     }
@@ -104,8 +105,8 @@ impl Trace {
         all
     }
 
-    /// The share of its READs that are of pages which it never writes, and how many of the others
-    /// a write follows, of those that any request of their page follows.
+    /// Returns the share of READs whose pages are never written. Of the other READs with a later
+    /// request to their page, it also returns the share followed by a write.
     pub fn unwritten(&self) -> [(&'static str, Option<f64>); 2] {
         let rows = || self.batch.pages.iter().zip(&self.batch.marks).filter(|(_, m)| !m.is_dsync());
         let mut is_written = vec![false; self.distinct as usize];
@@ -130,8 +131,9 @@ impl Trace {
         ]
     }
 
-    /// Of the READs in its first third how many a write follows, of the REPLACE writes there how
-    /// many a READ: for these the trace goes on for twice as long at least.
+    /// Returns the share of READs followed by a write, and of REPLACE writes followed by a READ,
+    /// in the first third of the trace. The trace continues for at least twice as long after these
+    /// requests.
     pub fn early(&self) -> [(&'static str, Option<f64>); 2] {
         let mut next: Vec<Option<bool>> = vec![None; self.distinct as usize];
         let third = self.batch.len() / 3;
@@ -174,7 +176,7 @@ pub(super) struct Traces {
     record: RecordLi,
     repetition: u32,
     kept: Vec<Arc<Trace>>,
-    /// The recording that several traces are made of.
+    /// Recording that several traces share.
     shared: Option<(&'static str, Arc<Recorded>)>,
     /// References that the MySQL-like first tiers serve.
     references: Option<Arc<Recorded>>,
@@ -200,7 +202,7 @@ impl Traces {
         }
     }
 
-    /// The page references of chapter 4's TPC-C in a repetition.
+    /// Returns the page references of chapter 4's TPC-C in a repetition.
     ///
     /// # Errors
     /// [`FigureError`].
@@ -220,7 +222,7 @@ impl Traces {
         Ok(recorded)
     }
 
-    /// The trace of this name in a repetition.
+    /// Returns the trace of this name in a repetition.
     ///
     /// # Errors
     /// [`FigureError`].
@@ -258,7 +260,7 @@ impl Traces {
         Ok(made)
     }
 
-    /// Requests that the engine sent to storage; kept while another trace may be made of them.
+    /// Returns the recorded storage requests of the engine, kept while another trace may use them.
     fn recorded(
         &mut self,
         first_tier: &FirstTier,
@@ -291,7 +293,7 @@ impl Traces {
     }
 }
 
-/// References that are there already.
+/// References in memory as a source.
 pub(super) struct Given {
     recorded: Arc<Recorded>,
     at: usize,
@@ -320,10 +322,10 @@ impl Source for Given {
 
 /// InnoDB's default for the share of the pool that may be dirty.
 const MYSQL_DIRTY: f64 = 0.9;
-/// The part of the references that warms the pool up.
+/// Part of the references that warms up the pool.
 const WARM: f64 = 0.2;
 
-/// Requests that a MySQL-like pool sends to storage once it is warm.
+/// Returns the storage requests of a warm MySQL-like pool.
 fn simulated(
     first_tier: &FirstTier,
     references: &Arc<Recorded>,

@@ -1,10 +1,9 @@
 //! A figure whose cells are runs of the engine.
 //!
-//! A cell is one run of one setup. Where it has a pool without transactions, it begins with a copy
-//! of data that were loaded once for each repetition ([`Image`]), and with an empty pool. So all
-//! policies meet the very same data, and loading takes no time. After each run TPC-C's consistency
-//! is checked from what reached the device, in a pool that has room for everything; a violation
-//! ends the experiment.
+//! A cell is one run of one setup. With a pool without transactions, it begins with an empty pool
+//! over a copy of data that were loaded once for each repetition ([`Image`]). So all policies get
+//! the same data, and loading takes no time. After each run, TPC-C's consistency is checked on the
+//! device's content, in a pool with room for everything. A violation ends the experiment.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -34,11 +33,11 @@ use millpond_bench::stores::tree_store::TreeStoreError;
 pub struct Job {
     /// Axis values that distinguish the run from the figure's others, in the order of the columns.
     pub axes: Vec<(&'static str, Value)>,
-    /// The engine; its seed is the repetition.
+    /// Set-up of the engine; its seed is the repetition.
     pub setup: Setup,
     /// Workload that runs on the engine.
     pub workload: Workload,
-    /// Before anything is counted.
+    /// Warm-up before the measurement.
     pub warm_up: Length,
     /// Length of the measurement.
     pub measure: Length,
@@ -46,7 +45,7 @@ pub struct Job {
     pub need: Need,
 }
 
-/// Data that were loaded last, shared by the figures of an experiment.
+/// Most recently loaded data, shared by the figures of an experiment.
 pub type Loaded = Rc<RefCell<Option<(Workload, u32, u32, Image)>>>;
 
 /// End of a run.
@@ -54,15 +53,16 @@ pub type Loaded = Rc<RefCell<Option<(Workload, u32, u32, Image)>>>;
 pub enum End {
     /// The run was measured.
     Ran(Box<Outcome>),
-    /// The pool had no frame that it could give.
+    /// The pool had no free frame.
     Full,
-    /// An operation never had its pages together, where that may fail (`lab.attempts_max`).
+    /// An operation never had all its pages in memory, and the option `lab.attempts_max` made it
+    /// fail.
     Starved,
 }
 
-/// Computes rows from a run.
+/// Makes rows from a run.
 type Rows = fn(&Job, &End, &dyn Instance) -> Vec<Row>;
-/// Uses an instance in some other way than for one run.
+/// Uses an instance in another way than for one run.
 type Course = fn(&Job, &mut dyn Instance, &mut dyn Observer) -> Result<Vec<Row>, BenchError>;
 
 /// Use of an instance by a figure.
@@ -84,33 +84,33 @@ pub struct LiveFigure {
 }
 
 impl LiveFigure {
-    /// A figure with a row for each job.
+    /// Creates a figure with a row for each job.
     pub fn new(about: About, jobs: Vec<Job>, loaded: &Loaded, draw: fn(&Table) -> Section) -> Self {
         let loaded = loaded.clone();
         LiveFigure { about, jobs, play: Play::Run(one_row), draw, loaded }
     }
 
-    /// The figure with other rows than one for each job.
+    /// Sets other rows than one for each job.
     #[must_use]
     pub fn with_rows(mut self, rows: Rows) -> LiveFigure {
         self.play = Play::Run(rows);
         self
     }
 
-    /// The figure with something else than one run on each instance.
+    /// Sets another use of each instance than one run.
     #[must_use]
     pub fn with_course(mut self, course: Course) -> LiveFigure {
         self.play = Play::Own(course);
         self
     }
 
-    /// Runs jobs of others on the data that they share.
+    /// Creates a figure without jobs of its own, to run other jobs on shared data.
     pub(crate) fn shared(loaded: &Loaded) -> LiveFigure {
         let about = About { id: "shared", title: "", asks: "", says: "" };
         LiveFigure::new(about, Vec::new(), loaded, |_| Section::default())
     }
 
-    /// The data that the workload begins with.
+    /// Returns the data with which the workload starts.
     fn image(
         &self,
         job: &Job,
@@ -136,7 +136,7 @@ impl LiveFigure {
             .map_err(|_| BenchError::Closed)
     }
 
-    /// Runs a job in a repetition, which is the seed: its rows, without the axes.
+    /// Runs a job in a repetition, which is also the seed; returns its rows without the axes.
     pub(crate) fn play(
         &self,
         job: &Job,
@@ -161,7 +161,7 @@ impl LiveFigure {
             }
             Play::Own(course) => (course(job, instance.as_mut(), observer)?, true),
         };
-        // An operation that was aborted in the middle is not undone without a log.
+        // Without a log, an aborted operation is not undone.
         if is_whole
             && let Some(report) = instance.check_at_rest()?
             && !report.is_consistent()
@@ -173,7 +173,7 @@ impl LiveFigure {
     }
 }
 
-/// One run of the job.
+/// Runs the job once.
 fn run(
     job: &Job,
     instance: &mut dyn Instance,
@@ -187,7 +187,7 @@ fn run(
     }
 }
 
-/// The workload as far as loading knows it.
+/// Returns the workload reduced to the parts that affect loading.
 fn as_loaded(workload: Workload) -> Workload {
     match workload.with_threads(1) {
         Workload::Ycsb(mut config) => {
@@ -202,7 +202,7 @@ fn as_loaded(workload: Workload) -> Workload {
     }
 }
 
-/// Time series of some twenty points.
+/// Returns an interval for a time series of about twenty points.
 fn interval(job: &Job) -> Duration {
     match job.measure {
         Length::Time(time) => (time / 20).clamp(Duration::from_millis(50), Duration::from_secs(1)),
@@ -223,7 +223,7 @@ pub fn broken_off(error: &BenchError) -> Option<End> {
         _ => return None,
     };
     loop {
-        // Errors that only pass on another one are not in the chain of sources themselves.
+        // Errors that only pass on another error are missing in the chain of sources.
         if let Some(error) = at.downcast_ref::<TreeStoreError>() {
             return match error {
                 TreeStoreError::Pool(error) => end(error),
@@ -238,7 +238,7 @@ pub fn broken_off(error: &BenchError) -> Option<End> {
     }
 }
 
-/// The row of a run: how it ended, and all that was measured.
+/// Returns the row of a run: its end, and all measurements.
 pub fn row(job: &Job, end: &End, instance: &dyn Instance) -> Row {
     let row = Row::default();
     let row = match end {
@@ -302,9 +302,9 @@ impl Figure for LiveFigure {
     }
 }
 
-/// Returns the lengths of a run's warm-up and of its measurement: `seconds` seconds, after
-/// `warm_up` times that. At the quick scale they are numbers of operations, so that something is
-/// measured however slow the machine is.
+/// Returns the lengths of a run's warm-up and measurement: `seconds` seconds, after `warm_up`
+/// times that. At the quick scale they are numbers of operations, so that even a slow machine
+/// measures something.
 pub fn lengths(scale: Scale, workload: &Workload, seconds: f64, warm_up: f64) -> (Length, Length) {
     if scale == Scale::Quick {
         let operations = Length::Operations(match workload {
@@ -318,12 +318,12 @@ pub fn lengths(scale: Scale, workload: &Workload, seconds: f64, warm_up: f64) ->
     (if warm_up > 0.0 { time(seconds * warm_up) } else { Length::NONE }, time(seconds))
 }
 
-/// Cores of this machine.
+/// Returns the number of cores of this machine.
 pub fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
-/// A share of the loaded pages.
+/// Returns a share of the loaded pages as a pool size.
 pub fn percent(percent: f64) -> Size {
     Size::Share(percent / 100.0)
 }

@@ -5,7 +5,7 @@ use millpond_lab::table::{Table, Value};
 
 use crate::experiment::Grid;
 
-/// Throughput by some axes, with intervals.
+/// Returns the mean throughput by some axes, with intervals.
 pub(crate) fn means(rows: &Table, axes: &[&str]) -> Table {
     let grid = Grid::of(rows, axes, "throughput_per_s");
     let columns = axes.iter().copied().chain(["per_s", "low", "high"]);

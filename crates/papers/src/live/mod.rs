@@ -1,10 +1,12 @@
+//! Figures whose cells are live runs of the engine.
 //!
-//! - [`LiveFigure`]: such a figure.
-//! - `watched`: how a figure's progress reaches a run's observer.
-//! - [`stall`]: when a policy counts as stalled.
+//! - [`LiveFigure`]: a figure of live runs.
+//! - `watched`: a guide to live figures, and the bridge from a run's observer to an
+//!   experiment's.
+//! - [`stall`]: definition of a stalled policy.
 //! - `means`: means of repetitions as a table.
 //! - `sizes`: policies over pool sizes, beside RANDOM.
-//! - `threads`: numbers of threads that are tried.
+//! - `threads`: the numbers of threads to run.
 
 mod live_figure;
 pub(crate) mod means;

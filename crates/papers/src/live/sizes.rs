@@ -1,4 +1,5 @@
-//! Throughput and miss rate over pool sizes, as gilbert plots them, with what is stalled named.
+//! Throughput and miss rate over pool sizes, as gilbert plots them, with stalled policies
+//! named.
 
 use crate::experiment::Grid;
 use millpond_lab::interval::Interval;
@@ -8,28 +9,29 @@ use millpond_lab::table::{Table, Value};
 use crate::live::stall::stalled_rows;
 use millpond_lab::verdict::Named;
 
-/// The policy that stalls are measured by.
+/// Reference policy for stalls.
 pub(crate) const RANDOM: &str = "random";
 const AXES: [&str; 2] = ["percent", "policy"];
 
-/// One policy's something over another's, in a pool of that many per cent.
+/// Ratio of a measurement of two policies in a pool of some per cent.
 pub(crate) type Ratio = fn(&Sizes, &str, &str, &str) -> Option<Interval>;
 
-/// Two policies, the first of them over the second.
+/// Two policies, the first over the second.
 pub(crate) type Pair<'p> = (&'p str, &'p str);
 
 /// Runs by pool size (`percent`) and `policy`.
 pub(crate) struct Sizes {
     throughput: Grid,
     miss_ratio: Grid,
-    /// 1 where a run was stalled.
+    /// 1 if a run was stalled.
     stalls: Grid,
 }
 
-/// The longest parameters that are named in full.
+/// Maximum length of parameters that are named in full.
 const PARAMS_MAX: usize = 40;
 
-/// *One over other*: of variants of one policy, their parameters only, and of many the first.
+/// Names a pair *one over other*. Variants of one policy show only their parameters, and of
+/// many only the first.
 fn pair_name(one: &str, other: &str) -> String {
     let (Some((policy, these)), Some((of, those))) = (one.split_once('('), other.split_once('('))
     else {
@@ -64,7 +66,7 @@ impl Sizes {
         }
     }
 
-    /// The sizes that were run, the smallest first.
+    /// Returns the sizes that were run, the smallest first.
     pub fn percents(&self) -> Vec<&str> {
         let number = |label: &&str| label.parse().unwrap_or(f64::INFINITY);
         let mut percents = self.stalls.labels(0);
@@ -92,17 +94,17 @@ impl Sizes {
         self.stalls.mean(&[percent, policy]).is_some_and(|share| share >= 0.5)
     }
 
-    /// The sizes at which a policy was stalled.
+    /// Returns the sizes at which a policy was stalled.
     pub fn stalled_at(&self, policy: &str) -> Vec<&str> {
         self.percents().into_iter().filter(|percent| self.is_stalled(percent, policy)).collect()
     }
 
-    /// One policy's throughput over another's.
+    /// Returns one policy's throughput over another's.
     pub fn faster(&self, percent: &str, above: &str, below: &str) -> Option<Interval> {
         self.ratio(&self.throughput, percent, above, below)
     }
 
-    /// One policy's miss ratio over another's.
+    /// Returns one policy's miss ratio over another's.
     pub fn misses(&self, percent: &str, above: &str, below: &str) -> Option<Interval> {
         self.ratio(&self.miss_ratio, percent, above, below)
     }
@@ -111,18 +113,18 @@ impl Sizes {
         self.over(grid, [percent, above], [percent, below])
     }
 
-    /// One place over another, each a size and a policy.
+    /// Returns one place over another, each a size and a policy.
     fn over(&self, grid: &Grid, above: [&str; 2], below: [&str; 2]) -> Option<Interval> {
         let runs = |place: [&str; 2]| !self.is_stalled(place[0], place[1]);
         (runs(above) && runs(below)).then(|| grid.ratio(&above, &below)).flatten()
     }
 
-    /// A policy's throughput in one pool over that in another.
+    /// Returns a policy's throughput in one pool over that in another.
     pub fn growth(&self, policy: &str, to: &str, from: &str) -> Option<Interval> {
         self.over(&self.throughput, [to, policy], [from, policy])
     }
 
-    /// One pair's ratio of throughput over another pair's, each with its size.
+    /// Returns one pair's ratio of throughput over another pair's, each with its size.
     pub fn lead(&self, one: (&str, Pair<'_>), other: (&str, Pair<'_>)) -> Option<Interval> {
         let ((at, (a, b)), (beside, (c, d))) = (one, other);
         let places = [[at, a], [at, b], [beside, c], [beside, d]];
@@ -130,24 +132,24 @@ impl Sizes {
             return None;
         }
         let grid = &self.throughput;
-        // All four are needed: a pair that is missing would not count.
+        // All four are needed, since a missing pair would not count.
         grid.ratio(&places[0], &places[1])?;
         grid.ratio(&places[2], &places[3])?;
         let [a, b, c, d] = places.map(|place| place.to_vec());
-        // The geometric mean of a / b and d / c is the root of what is asked.
+        // The geometric mean of a / b and d / c is the root of the result.
         let root = grid.ratio_over(&[(a, b), (d, c)])?;
         let square = |x: f64| x * x;
         let [mean, low, high] = [root.mean, root.low, root.high].map(square);
         Some(Interval { mean, low, high, runs: root.runs })
     }
 
-    /// A policy's misses per reference.
+    /// Returns a policy's misses per reference.
     pub fn miss_ratio(&self, percent: &str, policy: &str) -> Option<Interval> {
         let place = [percent, policy];
         (!self.is_stalled(percent, policy)).then(|| self.miss_ratio.interval(&place)).flatten()
     }
 
-    /// The ratios of all the pairs at all the sizes, each with what it is of.
+    /// Returns the ratios of all pairs at all sizes, each with its name.
     pub fn ratios(&self, percents: &[&str], pairs: &[Pair<'_>], of: Ratio) -> Named {
         let mut all = Vec::new();
         for percent in percents {
@@ -159,12 +161,13 @@ impl Sizes {
         all
     }
 
-    /// All policies but the given one that have been run at a size.
+    /// Returns all policies that were run, except the given ones.
     pub fn others(&self, but: &[&str]) -> Vec<&str> {
         self.policies().into_iter().filter(|policy| !but.contains(policy)).collect()
     }
 
-    /// A plot of throughput and one of misses for each group, and a table of all.
+    /// Returns a section with a plot of throughput and one of misses for each group, and a
+    /// table of all.
     pub fn section(&self, groups: &[(String, Vec<&str>)]) -> Section {
         let mut section = Section { table: self.table(), ..Section::default() };
         for (name, policies) in groups {

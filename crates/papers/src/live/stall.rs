@@ -1,21 +1,21 @@
 //! Definition of a stalled policy.
 //!
 //! Gilbert found that MRU and the list of LRU-K stall his engine in pools smaller than the data,
-//! and that FILO does not work in small ones (gilbert 1.3.4). There a page that was just loaded is
-//! the next victim, so that operations load their own path again and again. Here no operation
-//! starves: after some attempts what it loads is held for it (the engine's starvation guard). A
-//! stall is therefore a crawl, and only numbers distinguish it from a run. Its misses distinguish
-//! it from a policy that is only slow, such as one whose lock all threads wait for.
+//! and that FILO does not work in small ones (gilbert 1.3.4). In these policies a page that was
+//! just loaded is the next victim, so operations load their own path again and again. Here no
+//! operation starves: after some attempts the engine's starvation guard holds its pages. A stall
+//! is therefore a crawl, and only numbers distinguish it from a run. Its misses distinguish it
+//! from a policy that is only slow, such as one with a contended lock.
 
 use millpond_lab::table::{Table, Value};
 
-/// Misses per transaction, over RANDOM's in the same pool, above which a policy does not keep the
+/// Misses per transaction, over RANDOM's in the same pool, above which a policy fails to keep the
 /// pages that operations need.
 pub const MISSES_OVER_RANDOM: f64 = 10.0;
 /// Transactions per second, over RANDOM's in the same pool, below which a policy is stalled that
 /// also has twice RANDOM's misses.
 pub const PACE_OF_RANDOM: f64 = 0.1;
-/// Fewer misses per transaction are never a stall.
+/// Minimum misses per transaction of a stall.
 pub const MISSES_LEAST: f64 = 1.0;
 
 /// Definition of a stalled policy, for a page.
@@ -30,9 +30,10 @@ pub const MEANS: &str = "Stalled means: no transaction ended in the cell's time,
 /// Speed and misses of a run.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Pace {
-    /// `true` if the run was broken off: the pool had no frame to give, or an operation starved.
+    /// `true` if the run was broken off, because the pool had no free frame or an operation
+    /// starved.
     pub was_broken_off: bool,
-    /// Transactions that ended.
+    /// Number of completed transactions.
     pub transactions: f64,
     /// Transactions per second.
     pub throughput_per_s: f64,
@@ -70,8 +71,8 @@ impl Pace {
     }
 }
 
-/// Returns for each row of a table if it is stalled. A row is compared with the one that has the
-/// same values of `same` and `random` in the column `policy`.
+/// Returns, for each row of a table, `true` if it is stalled. A row is compared with the row of
+/// equal values in `same` that has `random` in the column `policy`.
 pub fn stalled_rows(table: &Table, same: &[&str], policy: &str, random: &str) -> Vec<bool> {
     let place = |row: usize| -> Vec<String> {
         let text = |name: &&str| table.get(row, name).map(Value::to_string).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Numbers of threads that are tried.
+//! Numbers of threads to run.
 
 use super::cores;
 
-/// Powers of two below the machine's cores, and all of them.
+/// Returns the powers of two below the machine's number of cores, and that number.
 pub(crate) fn thread_counts() -> Vec<u32> {
     counts_up_to(cores())
 }

@@ -1,10 +1,10 @@
-//! A guide to writing a live figure of a paper, on the frame of [`crate::experiment`].
+//! A guide to writing a live figure of a paper, on the framework of [`crate::experiment`].
 //!
-//! A figure lists its cells, each with what it needs, and runs one on request. Between calls it
-//! keeps everything that cells share, a loaded store above all. Cells come in the order of its list
-//! (every second repetition backwards), so cells that share something should be side by side. Time
-//! is the sum of loading, warm-up and measurement; the frame corrects estimates by what cells took,
-//! and leaves out last repetitions where they do not fit.
+//! A figure lists its cells, each with its needs, and runs one on request. Between calls it keeps
+//! everything that cells share, a loaded store above all. Cells run in the order of the list (every
+//! second repetition backwards), so cells with shared data should be adjacent. Time is the sum of
+//! loading, warm-up and measurement. The framework corrects estimates by the actual times, and
+//! leaves out the last repetitions if they do not fit.
 //!
 //! Throughput and misses per transaction over pool sizes, for some policies:
 //!
@@ -101,7 +101,7 @@ use crate::experiment::{FigureError, Watch};
 use millpond_bench::error::BenchError;
 use millpond_bench::run::runner::{Observer, Tick};
 
-/// The observer of an experiment, observing one of its live runs.
+/// Observer of one live run that reports to the experiment's watcher.
 pub struct Watched<'a>(pub &'a mut dyn Watch);
 
 impl Observer for Watched<'_> {
@@ -120,7 +120,7 @@ impl Observer for Watched<'_> {
     }
 }
 
-/// Converts the error of a live run to that of a figure: stopped, or failed.
+/// Converts the error of a live run to a figure's error: stopped, or failed.
 pub fn failed(error: BenchError) -> FigureError {
     match error {
         BenchError::Stopped => FigureError::Stopped,

@@ -1,11 +1,10 @@
-//! A step of a removal that runs alone on the thread that asks for it: what instructions are
-//! counted of, in a process of its own.
+//! A step of a removal that runs alone on the calling thread, for counting instructions in a
+//! separate process.
 //!
-//! What is counted is what the thread executes that runs the transactions, the driver's part
-//! included. Other threads are not: a log's writer, evictors, checkpoints. Threads that would
-//! change its findings, at times that no two runs share, do not run. Some per cent of all
-//! instructions depend on the leaves merged before an insert splits one, and on the pages that are
-//! clean.
+//! The count covers the thread that runs the transactions, including the driver's part, and no
+//! other threads: the log's writer, evictors, checkpoints. Threads that would disturb the count at
+//! random times do not run. Some per cent of all instructions depend on the leaves merged before an
+//! insert splits one, and on the clean pages.
 
 use std::rc::Rc;
 
@@ -22,18 +21,18 @@ use millpond_bench::run::client::Workload;
 use millpond_bench::run::on_this_thread::{self, Executed};
 use millpond_bench::run::runner::Observer;
 
-/// A step, what runs after it, and how often.
+/// A step, the load that runs after it, and the number of transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StepRun {
     /// The steps.
     pub list: StepList,
-    /// Number of steps that are taken: 0 for the whole engine.
+    /// Number of removal steps; 0 for the whole engine.
     pub steps: usize,
-    /// Load that runs: one of [`StepList::loads`].
+    /// Load, one of [`StepList::loads`].
     pub load: &'static str,
     /// Scale of the data.
     pub scale: Scale,
-    /// Transactions that are measured, after those that warm up: 100 at the quick scale, else 1000.
+    /// Number of measured transactions after the warm-up: 100 at the quick scale, else 1000.
     pub transactions: u64,
     /// Seed of data and transactions.
     pub seed: u64,
@@ -43,13 +42,13 @@ pub struct StepRun {
 pub type Counter = Rc<dyn Fn(&StepRun) -> Result<f64, FigureError>>;
 
 impl StepRun {
-    /// A run as the figures have it.
+    /// Returns the run of the figures.
     pub(super) fn of(list: StepList, steps: usize, load: &'static str, scale: Scale) -> StepRun {
         let transactions = scale.pick(100, 2000, 2000);
         StepRun { list, steps, load, scale, transactions, seed: 1 }
     }
 
-    /// Seconds that counting takes at a scale.
+    /// Returns the seconds of counting at a scale.
     pub(super) fn seconds(scale: Scale) -> f64 {
         scale.pick(2.0, 8.0, 8.0)
     }
@@ -94,7 +93,7 @@ impl StepRun {
     /// [`on_this_thread::FUNCTION`].
     ///
     /// # Errors
-    /// A load or a step that there is not, or what the run reports.
+    /// An unknown load or step, or an error of the run.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Executed, BenchError> {
         let (workload, mut setup) = (self.workload()?, self.setup()?);
         let (measure, warm_up) = (self.transactions, self.scale.pick(100, 1000, 1000));

@@ -17,15 +17,15 @@ pub(super) const WORKLOADS: [&str; 3] = ["ycsb-read", "ycsb-update", "tpcc"];
 
 /// An engine of gilbert's kind: page table, shared latches, RANDOM.
 pub(super) const CONVENTIONAL: &str = "conventional";
-/// The engine that ships: swips, optimistic latches, WATT.
+/// The shipped engine: swips, optimistic latches, WATT.
 pub(super) const MODERN: &str = "modern";
 /// Both engines.
 pub(super) const ARMS: [&str; 2] = [CONVENTIONAL, MODERN];
 
-/// A step of a removal: its name, and what is changed to take it.
+/// A step of a removal: its name, and its change of the setup.
 pub(super) type Step = (&'static str, fn(&mut Setup));
 
-/// Bytes of a page: his.
+/// Bytes of a page, as in his engine.
 pub(super) const PAGE: u32 = 8192;
 
 /// Set-up of runs at a scale.
@@ -35,19 +35,20 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// Threads of runs with many: all cores; his had 12, with two hardware threads each.
+    /// Returns the threads of multi-threaded runs: one per core. His machine had 12
+    /// cores, with two hardware threads each.
     pub fn threads(self) -> u32 {
         self.scale.pick(2, cores(), cores())
     }
 
-    /// One thread, and many.
+    /// Returns one thread, and many.
     pub fn counts(self) -> Vec<u32> {
         let mut counts = vec![1, self.threads()];
         counts.dedup();
         counts
     }
 
-    /// TPC-C with a mix of transactions.
+    /// Returns TPC-C with a mix of transactions.
     pub fn tpcc(self, mix: Mix, threads: u32) -> Workload {
         let miniature = tpcc::Scale { warehouses: 4, items: 10_000, customers: 300 };
         let few = tpcc::Scale::tiny(2);
@@ -55,7 +56,7 @@ impl Course {
         Workload::Tpcc(tpcc::Config { mix, ..tpcc::Config::standard(data, threads) })
     }
 
-    /// One of [`WORKLOADS`].
+    /// Returns one of [`WORKLOADS`].
     pub fn workload(self, name: &str, threads: u32) -> Workload {
         let rows = self.scale.pick(2_000, 200_000, 10_000_000);
         let ycsb = |updates| {
@@ -68,7 +69,7 @@ impl Course {
         }
     }
 
-    /// A run of `seconds` seconds after a third of that to warm up, in memory.
+    /// Returns a job of `seconds` seconds after a third of that as warm-up, in memory.
     pub fn job(self, setup: Setup, workload: Workload, seconds: f64) -> Job {
         let (warm_up, measure) = lengths(self.scale, &workload, seconds, 1.0 / 3.0);
         let memory: u64 = self.scale.pick(256 << 20, 3 << 30, 60 << 30);
@@ -85,7 +86,8 @@ impl Course {
         }
     }
 
-    /// A run of an arm, with log and locks, with these axes: arm, workload, threads.
+    /// Returns the job of an arm, with log and locks, and with the axes arm, workload and
+    /// threads.
     pub fn arm(self, arm: &str, workload: &str, threads: u32, seconds: f64) -> Job {
         let axes: Vec<(&'static str, Value)> =
             vec![("arm", arm.into()), ("workload", workload.into()), ("threads", threads.into())];
@@ -93,7 +95,7 @@ impl Course {
     }
 }
 
-/// An engine with log and locks; commits are asynchronous, as his.
+/// Returns an engine with log and locks and with asynchronous commits, like his.
 pub(super) fn engine(arm: &str) -> Setup {
     let setup = Setup::new();
     let options = setup.options.page_size(PAGE).durability(Durability::Async);

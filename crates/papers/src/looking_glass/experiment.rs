@@ -1,4 +1,4 @@
-//! The experiment: its figures, for one scale.
+//! The experiment's figures, for one scale.
 
 use crate::experiment::{Experiment, Scale};
 
@@ -7,7 +7,8 @@ use super::course::Course;
 use super::{removal, sampled, sections, steps, swizzling, throughput};
 use crate::live::Loaded;
 
-/// The experiment for one scale; `counter` counts instructions of steps, if there is one.
+/// Returns the experiment for one scale; `counter` counts instructions of steps, if there
+/// is one.
 pub fn experiment(scale: Scale, counter: Option<Counter>) -> Experiment {
     let (course, loaded) = (Course { scale }, Loaded::default());
     Experiment {

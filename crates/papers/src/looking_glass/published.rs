@@ -3,7 +3,7 @@
 
 use millpond_profile::LATCHING;
 
-/// A workload of his.
+/// His numbers for one workload.
 pub(super) struct Column {
     /// Our name of the workload.
     pub workload: &'static str,
@@ -13,7 +13,7 @@ pub(super) struct Column {
     pub seconds: [f64; 9],
 }
 
-/// His components, by the names that they have here.
+/// His components, by our names.
 pub(super) const COMPONENTS: [&str; 9] = [
     "logging",
     "locking",
@@ -60,15 +60,15 @@ pub(super) const TABLE: [Column; 6] = [
     },
 ];
 
-/// A component of his that one of ours counts towards; `None` for what he leaves out: the driver,
-/// which is a client's, and what has no counterpart.
+/// Returns his component that one of ours counts towards. Returns `None` for the driver, which is
+/// part of the client, and for components without a counterpart.
 pub(super) fn of_ours(component: &str) -> Option<&'static str> {
     let (name, latching) = match component.strip_suffix(LATCHING) {
         Some(name) => (name, true),
         None => (component, false),
     };
     Some(match (name, latching) {
-        // "Locking" is transaction management, too.
+        // His "locking" includes transaction management.
         ("locking" | "transactions", false) => "locking",
         ("locking" | "transactions", true) => "locking, latching",
         ("logging" | "I/O", _) => "logging",
@@ -83,14 +83,14 @@ pub(super) fn of_ours(component: &str) -> Option<&'static str> {
 }
 
 impl Column {
-    /// A component's share of the sum, 0 to 1.
+    /// Returns a component's share of the sum, 0 to 1.
     pub fn share(&self, component: &str) -> f64 {
         let sum: f64 = self.seconds.iter().sum();
         let at = COMPONENTS.iter().position(|name| *name == component);
         at.map_or(0.0, |at| self.seconds[at] / sum)
     }
 
-    /// The column of a workload with one thread, or with all of his.
+    /// Returns the column of a workload with one thread, or with all of his threads.
     pub fn of(workload: &str, is_single: bool) -> Option<&'static Column> {
         TABLE.iter().find(|c| c.workload == workload && (c.threads == 1) == is_single)
     }
@@ -100,7 +100,7 @@ impl Column {
 mod tests {
     use super::*;
 
-    /// Shares that his text states, of the seconds that his table states.
+    /// Compares the shares stated in his text with the seconds in his table.
     #[test]
     fn the_shares_of_his_text_are_those_of_his_table() {
         let share = |workload, is_single, components: &[&str]| {
@@ -145,7 +145,7 @@ mod tests {
             let is_his = of_ours(name).is_some_and(|his| COMPONENTS.contains(&his));
             assert!(is_his != left_out.contains(&name), "{name}");
         }
-        // What is part of another is so in his list, too.
+        // A part of a component is also a part in his list.
         for whole in ["logging", "locking"] {
             assert!(all.parts(whole).all(|part| of_ours(part) == Some(whole)), "{whole}");
         }

@@ -1,7 +1,7 @@
-//! CPU time by taking one component after the other away, in two orders (gilbert 2.1.4), beside
-//! what samples say.
+//! CPU time by removing one component after the other, in two orders (gilbert 2.1.4), beside
+//! sampled times.
 //!
-//! With one thread, since without latches there can be no second one.
+//! All runs have one thread, since there can be no second one without latches.
 
 use crate::experiment::{About, Figure, Grid};
 use millpond_lab::report::{Bar, BarPlot, Claim, Section};
@@ -54,7 +54,8 @@ pub(super) fn figure(course: Course, loaded: &Loaded, counter: Option<Counter>) 
     Box::new(WithCounts::new(live, counted, counter))
 }
 
-/// The whole engine is sampled once, between two runs that are not; all else runs once.
+/// Samples the whole engine once, between two runs that are not sampled; every other engine runs
+/// once.
 fn run(
     job: &Job,
     instance: &mut dyn Instance,
@@ -131,10 +132,10 @@ fn draw(rows: &Table) -> Section {
     section
 }
 
-/// Groups of components that both removal and samples can tell apart.
+/// Groups of components that both removal and samples can distinguish.
 const GROUPS: [&str; 3] = ["logging", "locking and transactions", "pool"];
 
-/// Shares of the whole that removing each group takes away, log first.
+/// Returns the share that removing each group saves, log first.
 fn by_removal(grid: &Grid, workload: &str) -> Option<[f64; 3]> {
     let left = |step: &str| {
         let order = LISTS[0].name();
@@ -145,7 +146,7 @@ fn by_removal(grid: &Grid, workload: &str) -> Option<[f64; 3]> {
     Some([1.0 - log, log - locks, locks - left(POOL)?])
 }
 
-/// Shares of the whole that each group has in the samples of the whole engine.
+/// Returns each group's share in the samples of the whole engine.
 fn by_samples(rows: &Table, workload: &str) -> Option<[f64; 3]> {
     let grid = Grid::of(rows, &["workload", "order", "step", "component"], "component_us_per_tx");
     let total = Grid::of(rows, &["workload", "order", "step"], "sampled_us_per_tx");
@@ -165,7 +166,7 @@ fn by_samples(rows: &Table, workload: &str) -> Option<[f64; 3]> {
 }
 
 /// Compares each group's share by removal and by samples. The samples' shares have no interval, so
-/// nothing is decided.
+/// the claim stays open.
 fn agree(rows: &Table, grid: &Grid, workload: &str) -> Claim {
     let says = format!("{workload}: by removal and by samples, components rank alike (ours)");
     let Some((removal, samples)) = by_removal(grid, workload).zip(by_samples(rows, workload))

@@ -26,7 +26,7 @@ const ABOUT: About = About {
            updates.",
 };
 
-/// Component of the rows about the whole run.
+/// Component name in the rows about the whole run.
 pub(super) const ALL: &str = "all";
 
 pub(super) fn figure(course: Course, loaded: &Loaded) -> Box<dyn Figure> {
@@ -36,7 +36,7 @@ pub(super) fn figure(course: Course, loaded: &Loaded) -> Box<dyn Figure> {
         for threads in course.counts() {
             jobs.extend(ARMS.map(|arm| {
                 let mut job = course.arm(arm, workload, threads, seconds);
-                // Sampled between two runs of half that length.
+                // The sampled run is between two runs of half that length.
                 job.need.seconds += seconds;
                 job
             }));
@@ -57,11 +57,12 @@ pub(super) fn sampled(
     if sampled.was_stopped() { Err(BenchError::Stopped) } else { Ok(sampled) }
 }
 
-/// A row for the whole run, and one for each component.
+/// Returns a row for the whole run, and one for each component.
 pub(super) fn rows_of(sampled: &Sampled) -> Result<Vec<Row>, BenchError> {
     let breakdown = sampled.profile.breakdown(&Components::shipped()?);
     let us = |seconds| sampled.per_transaction_us(seconds);
-    // Of his 2.4.2: setting memory is the C library's, which names few of its functions.
+    // His 2.4.2 is about setting memory, which the C library does; it names few of its
+    // functions.
     let hottest = sampled.profile.hottest().into_iter();
     let memory = hottest.filter(|(frame, _)| frame.module.contains("libc.so"));
     let memory: u64 = memory.map(|(_, samples)| samples).sum();
@@ -69,7 +70,7 @@ pub(super) fn rows_of(sampled: &Sampled) -> Result<Vec<Row>, BenchError> {
         .with("component", ALL)
         .with_outcome(&sampled.outcome, sampled.info.engine)
         .with("sampled_us_per_tx", us(breakdown.cpu_s))
-        // What it takes without the profiler.
+        // CPU time without the profiler.
         .with("plain_us_per_tx", sampled.plain_us_per_tx())
         .with("libc_share", memory as f64 / breakdown.samples.max(1) as f64)
         .with("samples", breakdown.samples)
@@ -89,7 +90,7 @@ pub(super) fn rows_of(sampled: &Sampled) -> Result<Vec<Row>, BenchError> {
     Ok([all].into_iter().chain(breakdown.shares.iter().map(component)).collect())
 }
 
-/// Samples a job: rows of the whole run and of its components.
+/// Samples a job; returns the rows of the whole run and of its components.
 pub(super) fn run(
     job: &Job,
     instance: &mut dyn Instance,
@@ -98,13 +99,14 @@ pub(super) fn run(
     rows_of(&sampled(job, instance, observer)?)
 }
 
-/// One run's shares by his components, of what he counts: mean over the repetitions.
+/// One run's shares by his components, as the mean over the repetitions.
 struct Shares<'t> {
     rows: &'t Table,
 }
 
 impl Shares<'_> {
-    /// CPU time per transaction, in µs, of what `counts` of the components, by repetition.
+    /// Returns the CPU time per transaction, in µs, of the components that satisfy
+    /// `counts`, by repetition.
     fn micros(
         &self,
         place: &[&str; 3],
@@ -133,7 +135,7 @@ impl Shares<'_> {
         self.rows.get(row, "component_us_per_tx")?.number()
     }
 
-    /// The share of some of his components in all of them.
+    /// Returns the share of some of his components in all of them.
     fn of_his(&self, place: &[&str; 3], which: &[&str]) -> Option<Interval> {
         let all = self.micros(place, |component| of_ours(component).is_some());
         let some = self
@@ -185,7 +187,8 @@ fn draw(rows: &Table) -> Section {
     section
 }
 
-/// His chart of one workload with one number of threads: µs per transaction by component.
+/// Plots his chart of one workload with one number of threads: µs per transaction by
+/// component.
 fn bars(rows: &Table, workload: &str, threads: &str) -> BarPlot {
     let axes = ["workload", "threads", "component", "arm"];
     let grid = Grid::of(rows, &axes, "component_us_per_tx");
@@ -197,7 +200,7 @@ fn bars(rows: &Table, workload: &str, threads: &str) -> BarPlot {
         }
     }
     let largest = bars.iter().map(|bar| bar.value.mean).fold(0.0, f64::max);
-    // Of slivers only the names would be seen.
+    // Slivers would show only their names.
     let is_seen =
         |group: &str| bars.iter().any(|b| b.group == group && b.value.mean > largest / 50.0);
     let kept = bars.iter().filter(|bar| is_seen(&bar.group)).cloned().collect();
@@ -214,7 +217,7 @@ fn claims(shares: &Shares<'_>, grid: &Grid, counts: &[&str]) -> Vec<Claim> {
     let of = |workload: &str, threads: &str, which: &[&str]| {
         ARMS.map(|arm| (arm, shares.of_his(&[arm, workload, threads], which)))
     };
-    // Within a fifth of his share, on either side.
+    // Near means within a fifth of his share, on either side.
     let near = |share: f64| (share * 0.8, share * 1.2);
     let mut all = Vec::new();
     let mut judge = |threads: &str, is_single: bool, workload: &str, name: &str, which: &[&str]| {
@@ -257,7 +260,7 @@ fn claims(shares: &Shares<'_>, grid: &Grid, counts: &[&str]) -> Vec<Claim> {
     all
 }
 
-/// His 2.4.2: 3.3 % of TPC-C's CPU time is in `bzero`.
+/// Judges his 2.4.2: 3.3 % of TPC-C's CPU time is in `bzero`.
 fn erased(rows: &Table) -> Claim {
     let grid = Grid::of(rows, &["arm", "workload"], "libc_share");
     let values = ARMS.map(|arm| (arm, grid.interval(&[arm, "tpcc"])));
@@ -267,7 +270,7 @@ fn erased(rows: &Table) -> Claim {
         "in all of the C library, which also copies, compares and allocates: {}",
         listed(&values)
     );
-    // Part of a larger quantity: below his share it is certainly not more than his.
+    // `bzero` is part of a larger quantity. If that is below his share, so is `bzero`.
     let below_his =
         Evidence::all(values.iter().map(|(_, value)| Evidence::of(*value, below(0.033))));
     Evidence { yes: 1.0, no: below_his.yes }.claim(says, here)

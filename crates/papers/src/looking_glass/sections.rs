@@ -1,7 +1,8 @@
 //! Critical sections per transaction, by component (gilbert 2.3.2, after Pandis et al.).
 //!
-//! One client runs on the thread that counts, so that what its transactions enter is told from what
-//! the engine's own threads do meanwhile. Only a build with the feature `critical-sections` counts.
+//! One client runs on the counting thread, so that the sections of its transactions are separate
+//! from those of the engine's own threads. Only a build with the feature `critical-sections`
+//! counts.
 
 use std::collections::BTreeMap;
 
@@ -34,20 +35,20 @@ const ABOUT: About = About {
 const HOW: &str = "Critical sections are not counted in this build: `cargo build --release \
                    -p millpond-cli --features critical-sections` makes one that counts them.";
 
-/// Name for code that is in no component.
+/// Name for code in no component.
 const PROGRAM: &str = "program";
 
-/// The column of a kind.
+/// Returns the column of a kind.
 fn column(kind: Kind) -> String {
     format!("{}_per_tx", kind.name().replace(' ', "_"))
 }
 
-/// Of a tally: all that exclude somebody.
+/// Returns the number of sections of a tally that exclude other threads.
 fn entered(tally: &Tally) -> u64 {
     tally.iter().sum::<u64>() - tally[Kind::Optimistic as usize]
 }
 
-/// Sections by component.
+/// Sums sections by component.
 fn by_component(sections: &Sections, components: &Components) -> BTreeMap<String, Tally> {
     let mut all: BTreeMap<String, Tally> = BTreeMap::new();
     for (file, tally) in sections.files() {
@@ -58,7 +59,7 @@ fn by_component(sections: &Sections, components: &Components) -> BTreeMap<String
     all
 }
 
-/// A row for each component.
+/// Returns a row for each component.
 fn rows_of(
     own: &BTreeMap<String, Tally>,
     everybody: &BTreeMap<String, Tally>,
@@ -123,7 +124,7 @@ impl Figure for Counted {
         ABOUT
     }
 
-    /// Counted once: hardly any chance is in them.
+    /// Returns cells for one repetition only, since counts hardly depend on chance.
     fn cells(&self, repetition: u32) -> Vec<Cell> {
         match (repetition, ARE_COUNTED) {
             (1, true) => self.live.cells(repetition),
@@ -157,7 +158,7 @@ const NOTE: &str = "With one client, on one thread. A critical section is a mute
      counters) is none. “Others” are the engine's own threads meanwhile: the log's writer, \
      checkpoints, evictors. Components with fewer than one in 200 transactions are not shown.";
 
-/// Components that enter fewer per transaction are not shown: one in hundreds enters one.
+/// Sections per transaction below which a component is not shown: one in 200 transactions.
 const RARE: f64 = 0.005;
 
 fn draw(rows: &Table) -> Section {
@@ -199,7 +200,7 @@ fn draw(rows: &Table) -> Section {
     section
 }
 
-/// All sections of the modern arm over all of the conventional one.
+/// Compares all sections of the modern arm with those of the conventional one.
 fn fewer(sections: &Grid, workload: &str) -> Claim {
     let of = |arm: &str| -> f64 {
         let components = sections.labels(2).into_iter();

@@ -1,5 +1,5 @@
-//! Steps that take the conventional engine apart: by Harizopoulos (gilbert fig. 2.1), and in two
-//! orders of our own (2.1.4); and the loads that run after each step.
+//! Steps that take the conventional engine apart, by Harizopoulos (gilbert fig. 2.1) and in two
+//! orders of our own (2.1.4), and the loads that run after each step.
 
 use millpond::internals::store::{LatchingMode, TranslationMode};
 use millpond_workload::tpcc::Kind;
@@ -13,10 +13,10 @@ pub(super) const FULL: &str = "everything";
 pub(super) const LOG: &str = "− logging";
 pub(super) const LOCKS: &str = "− locking, transactions";
 pub(super) const LATCHES: &str = "− latching";
-/// Last step of each order: the tree remains.
+/// Last step of each order, after which only the tree remains.
 pub(super) const POOL: &str = "− pool";
 
-/// Steps: each takes something away from what the one before has left.
+/// A list of steps, each of which removes something from the engine left by the step before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StepList {
     /// The order in which Harizopoulos et al. took Shore apart.
@@ -27,7 +27,7 @@ pub enum StepList {
     PoolFirst,
 }
 
-/// The transactions that run after each of Harizopoulos' steps.
+/// Transactions that run after each of Harizopoulos' steps.
 pub(super) const TRANSACTIONS: [(&str, Kind); 2] =
     [("new-order", Kind::NewOrder), ("payment", Kind::Payment)];
 
@@ -64,7 +64,7 @@ const POOL_FIRST: [Step; 6] = [
 ];
 
 impl StepList {
-    /// All of them.
+    /// All lists of steps.
     pub const ALL: [StepList; 3] =
         [StepList::Harizopoulos, StepList::LogFirst, StepList::PoolFirst];
 
@@ -77,7 +77,7 @@ impl StepList {
         }
     }
 
-    /// Loads that run after each step: transactions of TPC-C by themselves, or workloads.
+    /// Returns the loads that run after each step: single transactions of TPC-C, or workloads.
     pub fn loads(self) -> Vec<&'static str> {
         match self {
             StepList::Harizopoulos => TRANSACTIONS.map(|(name, _)| name).to_vec(),
@@ -93,8 +93,8 @@ impl StepList {
         }
     }
 
-    /// The engine with everything. The policy is WATT until replacement is taken away: the pool
-    /// without latches is compiled for it only.
+    /// Returns the engine with everything. The policy is WATT until replacement is removed,
+    /// since the pool without latches is compiled for WATT only.
     fn whole(self) -> Setup {
         let mut setup = engine(CONVENTIONAL);
         if self != StepList::Harizopoulos {
@@ -103,7 +103,7 @@ impl StepList {
         setup
     }
 
-    /// Each step's name, and the engine that it leaves.
+    /// Returns each step's name, and the engine that remains after it.
     pub(super) fn engines(self) -> impl Iterator<Item = (&'static str, Setup)> {
         let mut setup = self.whole();
         self.steps().iter().map(move |(name, take)| {

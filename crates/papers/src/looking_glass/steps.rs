@@ -1,7 +1,7 @@
 //! Harizopoulos' steps (gilbert fig. 2.1): NEW ORDER and PAYMENT, in instructions and CPU time.
 //!
-//! Instructions are counted by the machine where it has a counter; many virtual ones have none. On
-//! request they are counted by callgrind.
+//! The machine counts instructions if it has a counter; many virtual machines have none. On
+//! request, callgrind counts them.
 
 use crate::experiment::{About, Figure, Grid};
 use millpond_lab::interval::Interval;
@@ -28,7 +28,7 @@ const ABOUT: About = About {
            save alike: logging refers to many places in memory.",
 };
 
-/// Share of NEW ORDER's instructions that he and Harizopoulos et al. charge to a step.
+/// Shares of NEW ORDER's instructions that he and Harizopoulos et al. charge to a step.
 const STATED: [(&str, &str, f64); 3] =
     [("logging", LOG, 0.119), ("locking", LOCKS, 0.163), ("latching", LATCHES, 0.142)];
 
@@ -167,7 +167,7 @@ fn stated(instructions: &Grid) -> Vec<Claim> {
             None => Claim::open(&says, "instructions were not counted"),
             Some((before, left)) => {
                 let share = before - left;
-                // A count of one thread, which another run would give again.
+                // The count of one thread is repeatable.
                 let here = format!("{:.1} %", share * 100.0);
                 let bounds = (his - his / 5.0, his + his / 5.0);
                 claim_of(&says, here, &[(Some(Interval::exact(share)), bounds)])

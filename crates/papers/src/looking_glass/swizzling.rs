@@ -1,6 +1,6 @@
-//! Pointer swizzling beside a page table, and what it changes (gilbert 2.4.1, fig. 2.21): fewer
-//! CPU cycles per transaction, and yet no more transactions, which he measured and could not
-//! explain. Here each run is sampled, and what its threads waited is told apart.
+//! Pointer swizzling beside a page table, and its effect (gilbert 2.4.1, fig. 2.21). He
+//! measured fewer CPU cycles per transaction, and yet no more transactions, and could not
+//! explain that. Here each run is sampled, and waiting is measured separately.
 
 use crate::experiment::{About, Figure, Grid};
 use millpond::internals::store::{LatchingMode, TranslationMode};
@@ -27,7 +27,8 @@ const ABOUT: About = About {
 
 /// His engine.
 const TABLE: &str = "page table";
-/// With Graefe's swizzling: swips, the table beside them, inner pages never evicted.
+/// His engine with Graefe's swizzling: swips beside the table, and inner pages never
+/// evicted.
 const BOTH: &str = "page table and swips";
 /// For comparison: swips instead of the table, and optimistic latches.
 const SWIPS: &str = "swips, optimistic latches";
@@ -47,7 +48,7 @@ fn setup(arm: &str) -> Setup {
 
 pub(super) fn figure(course: Course, loaded: &Loaded) -> Box<dyn Figure> {
     let seconds = course.scale.pick(0.1, 2.0, 300.0);
-    // The last holds everything, however the data grow.
+    // The last pool holds everything, however the data grow.
     let percents: &[f64] = course.scale.pick(&[50.0, 200.0], &[20.0, 50.0, 200.0], &[35.0, 200.0]);
     let mut jobs = Vec::new();
     for share in percents {
@@ -59,7 +60,7 @@ pub(super) fn figure(course: Course, loaded: &Loaded) -> Box<dyn Figure> {
                 ..setup(arm)
             };
             let mut job = course.job(setup, course.tpcc(Mix::GILBERT, threads), seconds);
-            // Pages are read at the drive's pace, those of the whole data in the last pool.
+            // Pages are read at the drive's pace; the last pool reads the whole data.
             job.warm_up = job.measure;
             job.need.seconds += seconds * 1.7;
             job.axes = vec![
@@ -74,7 +75,8 @@ pub(super) fn figure(course: Course, loaded: &Loaded) -> Box<dyn Figure> {
     Box::new(LiveFigure::new(ABOUT, jobs, loaded, draw).with_course(run))
 }
 
-/// By pool and arm: throughput and reads, and µs per transaction of CPU time and of waiting.
+/// Draws, by pool and arm, throughput and reads, and µs per transaction of CPU time and of
+/// waiting.
 fn draw(rows: &Table) -> Section {
     let whole = rows_of(rows, ALL);
     let grid = |column: &str| Grid::of(&whole, &AXES, column);
@@ -112,7 +114,7 @@ fn draw(rows: &Table) -> Section {
     section
 }
 
-/// The rows about one component, or about the whole run.
+/// Returns the rows about one component, or about the whole run.
 fn rows_of(rows: &Table, component: &str) -> Table {
     let mut some = rows.clone();
     let is = |row: usize| rows.get(row, "component").is_some_and(|it| *it == component.into());
@@ -121,7 +123,7 @@ fn rows_of(rows: &Table, component: &str) -> Table {
     some
 }
 
-/// Time per transaction in which its thread burned no CPU time.
+/// Returns the time per transaction in which its thread used no CPU time.
 fn waited_us(rows: &Table, row: usize) -> Option<f64> {
     let of = |column: &str| rows.get(row, column)?.number();
     let wall = of("threads")? * 1e6 / of("throughput_per_s")?;
@@ -181,7 +183,7 @@ fn claims(speed: &Grid, reads: &Grid, cpu: &Grid) -> Vec<Claim> {
     ]
 }
 
-/// The components whose CPU time per transaction swips change most, in one pool.
+/// Names the components whose CPU time per transaction swips change most, in one pool.
 fn explained(rows: &Table, share: &str) -> Claim {
     let axes = ["percent", "component", "translation_arm"];
     let grid = Grid::of(rows, &axes, "component_us_per_tx");

@@ -57,7 +57,8 @@ fn draw(rows: &Table) -> Section {
     }
 }
 
-/// His machine had twelve cores: on one with fewer, growth is judged for each thread.
+/// Judges throughput. His machine had twelve cores; on a machine with fewer, growth is judged
+/// per thread.
 fn claims(grid: &Grid, counts: &[&str]) -> Vec<Claim> {
     let (Some(one), Some(many)) = (counts.first(), counts.last()) else { return Vec::new() };
     if one == many {
@@ -68,7 +69,7 @@ fn claims(grid: &Grid, counts: &[&str]) -> Vec<Claim> {
         grid.ratio(&[arm, workload, many], &[arm, workload, one])
     };
     let both = |workload| [CONVENTIONAL, MODERN].map(|arm| (arm, growth(arm, workload)));
-    // Twelve threads that double it gain 1/11 for each thread beyond the first, 3/11 for TPC-C.
+    // Doubling by twelve threads is a gain of 1/11 per thread beyond the first, 3/11 for TPC-C.
     let least = |at_twelve: f64| 1.0 + (at_twelve - 1.0) / 11.0 * (threads - 1.0);
     let says = |what: &str, least: f64| {
         format!("{what}, and so {many} threads do {least:.2} times as much as one")

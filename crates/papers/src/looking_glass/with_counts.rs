@@ -1,5 +1,5 @@
-//! A figure whose cells run, and have instructions counted beside, in cells of their own: once,
-//! since no chance is in them.
+//! A figure of live runs with additional cells that count instructions. They run once, since
+//! counts do not depend on chance.
 
 use crate::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Watch};
 use millpond_lab::report::Section;
@@ -8,27 +8,27 @@ use millpond_lab::table::{Table, Value};
 use super::counted::{Counter, StepRun};
 use crate::live::LiveFigure;
 
-/// The column of what callgrind counted; the machine's counter has one of its own.
+/// Column of callgrind's counts; the machine's counter has another column.
 pub(super) const CALLGRIND: &str = "callgrind_instructions_per_tx";
-/// An axis of the cells that callgrind counts.
+/// Axis of the cells that callgrind counts.
 const COUNTED: &str = "counted_by";
 
-/// A cell that is counted, and where it is in the figure.
+/// A counted cell, and its place in the figure.
 pub(super) struct Counted {
     pub run: StepRun,
     pub axes: Vec<(&'static str, Value)>,
 }
 
-/// Cells that run, and cells that are counted.
+/// A figure of cells that run, and cells that are counted.
 pub(super) struct WithCounts {
     live: LiveFigure,
-    /// None without a counter.
+    /// Counted cells; none without a counter.
     counted: Vec<Counted>,
     counter: Option<Counter>,
 }
 
 impl WithCounts {
-    /// `counted` beside `live`, if there is a counter.
+    /// Creates a figure of `live`, with `counted` if there is a counter.
     pub fn new(live: LiveFigure, counted: Vec<Counted>, counter: Option<Counter>) -> WithCounts {
         let counted = if counter.is_some() { counted } else { Vec::new() };
         WithCounts { live, counted, counter }
@@ -83,7 +83,7 @@ impl Figure for WithCounts {
     }
 }
 
-/// Instructions per transaction, and where they are from, in a sentence.
+/// Returns the instructions per transaction, and their source in a sentence.
 pub(super) fn instructions(rows: &Table, axes: &[&str]) -> (Grid, &'static str) {
     let counted = Grid::of(rows, axes, CALLGRIND);
     let machine = Grid::of(rows, axes, "instructions_per_tx");

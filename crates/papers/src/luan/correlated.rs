@@ -1,4 +1,4 @@
-//! Figure 2: what correlated references cost (luan 5.2).
+//! Figure 2: the cost of correlated references (luan 5.2).
 
 use super::figure::{Axes, Patterns, axes, shrunk};
 use super::policies::{LAMBDA, thirteen, variants};
@@ -19,14 +19,14 @@ const ABOUT: About = About {
            others.",
 };
 
-/// Frames, operations, pages of the index: sizes that the paper does not print. A path of an index
-/// is what the pool can lose: pages that are used once miss in any case.
+/// Frames, operations and pages of the index, which the paper does not print. Pages that are used
+/// once miss in any case, so the pool can only lose the path of an index.
 const POOL: u32 = 1000;
 const OPERATIONS: u32 = 20_000;
 
-/// Pages of the index, in percent of the frames; none is a series of pages that are used once.
+/// Pages of the index, in percent of the frames; 0 is a series of pages that are used once.
 const INDEXES: [u32; 4] = [0, 20, 50, 80];
-/// Operations under way at a time: 1 is a DELETE that refers to its page twice in a row.
+/// Number of concurrent operations; with 1, a DELETE references its page twice in a row.
 const GAPS: [u32; 2] = [1, 4];
 
 pub(super) fn figure(scale: Scale) -> Result<Patterns, PolicyError> {
@@ -106,7 +106,8 @@ fn draw(rows: &Table) -> Section {
     }
 }
 
-/// Settings that sentences are judged in: no index and repeats apart; an index and repeats at once.
+/// Settings in which sentences are judged: no index and repeats apart; an index and repeats at
+/// once.
 const JUDGED: [(&str, &str); 4] = [("0", "4"), ("20", "1"), ("50", "1"), ("80", "1")];
 
 fn claims(grid: &Grid) -> Vec<Claim> {

@@ -1,4 +1,4 @@
-//! All of it together.
+//! The experiment of all simulated figures.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,10 +8,11 @@ use super::{correlated, fifteen, figure, looping, probabilistic, sequential, spa
 use crate::experiment::{Experiment, Figure, Scale};
 use millpond_lab::registry::PolicyError;
 
-/// Luan's simulated figures and tables for one scale. `record` records TPC-C from an engine.
+/// Returns Luan's simulated figures and tables for one scale. `record` records TPC-C from an
+/// engine.
 ///
 /// # Errors
-/// A policy that cannot be: a mistake of ours.
+/// A policy cannot be built, which is a mistake of ours.
 pub fn experiment(scale: Scale, record: RecordTpcc) -> Result<Experiment, PolicyError> {
     let patterns = [
         sequential::figure(scale)?,

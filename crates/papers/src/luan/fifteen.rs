@@ -1,4 +1,4 @@
-//! Figure 15 with tables 1, 3, 4 and 5: hit ratios of TPC-C, and what follows from them (luan 5.7).
+//! Figure 15 with tables 1, 3, 4 and 5: hit ratios of TPC-C, and rankings by them (luan 5.7).
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -44,7 +44,8 @@ const SIZES: [u32; 20] = {
     sizes
 };
 
-/// The sizes of a figure: all of his, every second one as in his tables, two in smoke tests.
+/// Returns the sizes of a figure: all of his, every second one as in his tables, or two in
+/// smoke tests.
 fn sizes(scale: Scale, every: usize) -> Vec<u32> {
     match scale {
         Scale::Quick => vec![SIZES[0], SIZES[10], SIZES[18]],
@@ -66,12 +67,12 @@ pub(super) struct OverTpcc {
     cores: usize,
 }
 
-/// Figure 15.
+/// Returns figure 15.
 pub(super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Result<OverTpcc, PolicyError> {
     made(ABOUT, scale, CHANGES[..1].to_vec(), sizes(scale, 1), traces, draw)
 }
 
-/// The experiments on its cause.
+/// Returns the experiments on its cause.
 pub(super) fn causes(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Result<OverTpcc, PolicyError> {
     made(CAUSES, scale, CHANGES.to_vec(), sizes(scale, 2), traces, draw_causes)
 }
@@ -95,7 +96,7 @@ fn made(
     Ok(OverTpcc { about, scale, changes, sizes, policies, traces, registry, draw, cores })
 }
 
-/// His size as the same share of our data, in frames.
+/// Returns his size as the same share of our data, in frames.
 fn frames(size: f64, data_pages: u64) -> u32 {
     (size / HIS_PAGES * data_pages as f64).ceil().clamp(2.0, f64::from(u32::MAX)) as u32
 }

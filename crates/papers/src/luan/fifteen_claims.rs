@@ -67,7 +67,7 @@ pub(super) fn draw(rows: &Table) -> Section {
     section
 }
 
-/// His hit ratios less ours in points, at each of table 1's sizes.
+/// Formats his hit ratios less ours in points, at each of table 1's sizes.
 fn less(grid: &Grid, policy: &str, his: &[f64; 10]) -> String {
     let at = |(at, his): (usize, &f64)| {
         let size = (2560 + at * 2560).to_string();
@@ -76,7 +76,8 @@ fn less(grid: &Grid, policy: &str, his: &[f64; 10]) -> String {
     his.iter().enumerate().map(at).collect::<Vec<_>>().join(" ")
 }
 
-/// Rows of each policy's mean over the sizes, and of the widest gap between policies at a size.
+/// Returns tables of each policy's mean over the sizes, and of the widest gap between policies at
+/// a size.
 fn means(rows: &Table) -> (Table, Table) {
     let mut mean = Table::new(["policy", "of", "repetition", "hit_ratio"]);
     let mut spread = Table::new(["size", "repetition", "gap"]);
@@ -107,7 +108,7 @@ fn means(rows: &Table) -> (Table, Table) {
     (mean, spread)
 }
 
-/// All names but these.
+/// Returns all names except these.
 fn others(without: &[&str]) -> Vec<&'static str> {
     NAMES.iter().filter(|name| !without.contains(name)).copied().collect()
 }
@@ -203,7 +204,7 @@ pub(super) fn draw_causes(rows: &Table) -> Section {
     section
 }
 
-/// Policies whose places differ most from his, and the best of his.
+/// Policies whose places differ most from his, and his best one.
 const SHOWN: [&str; 7] = ["LRU", "CLOCK", "FBR", "LIRS", "CLOCK-Pro", "LRU-2", "ARC"];
 
 #[cfg(test)]
@@ -258,7 +259,7 @@ mod tests {
         let section = draw_causes(&table);
         assert_eq!((section.table.rows.len(), section.plots.len()), (2, 1));
         assert!(draw(&Table::new(["policy"])).table.rows.is_empty());
-        // His own table 1 at his sizes differs from itself by nothing.
+        // His own table 1 at his sizes has no difference to itself.
         let exact = rows(&|at, size| TABLE_1[at].get(size / 2).copied().unwrap_or(90.0));
         let grid = Grid::of(&exact, &AXES, "hit_ratio");
         assert!(!less(&grid, "LIRS", &TABLE_1[8]).contains("+0.1"));

@@ -9,7 +9,7 @@ use millpond_lab::registry::{PolicyError, Registry};
 use millpond_lab::report::Section;
 use millpond_lab::table::{Table, Value};
 
-/// The axes of one cell.
+/// Axes of one cell.
 pub(super) type Axes = Vec<(&'static str, Value)>;
 
 /// Simulates one cell.
@@ -20,7 +20,7 @@ pub(super) struct Patterns {
     about: About,
     scale: Scale,
     cells: Vec<Axes>,
-    /// References of a cell, about.
+    /// Approximate references of a cell.
     references: u64,
     simulate: Simulate,
     draw: fn(&Table) -> Section,
@@ -28,21 +28,22 @@ pub(super) struct Patterns {
     cores: usize,
 }
 
-/// A policy's axes: what the paper calls it, and what is run.
+/// Returns a policy's axes: its name in the paper, and the policy that runs.
 pub(super) fn axes(policy: &Named) -> Axes {
     vec![("policy", policy.name.into()), ("by", policy.by.as_str().into())]
 }
 
-/// A number of frames, pages or references; a twentieth for smoke tests.
+/// Returns a number of frames, pages or references, reduced to a twentieth for smoke
+/// tests.
 pub(super) fn shrunk(n: u32, scale: Scale) -> u32 {
     scale.pick((n / 20).max(1), n, n)
 }
 
 impl Patterns {
-    /// A figure with these cells.
+    /// Creates a figure with these cells.
     ///
     /// # Errors
-    /// A policy that cannot be.
+    /// A policy cannot be built.
     pub fn new(
         about: About,
         scale: Scale,
@@ -68,7 +69,7 @@ impl Figure for Patterns {
 
     fn cells(&self, repetition: u32) -> Vec<Cell> {
         let references = self.references as f64 * f64::from(shrunk(1000, self.scale)) / 1000.0;
-        // A watched reference takes about 150 ns, and making it some more.
+        // A watched reference takes about 150 ns, and generating it takes some more.
         let seconds = references * 200e-9 / self.cores as f64;
         let need = Need { seconds: seconds + 1e-3, memory: 64 << 20, disk: 1 << 20 };
         let cell = |axes: &Axes| {

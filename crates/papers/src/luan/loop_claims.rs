@@ -8,14 +8,14 @@ use millpond_lab::report::{Claim, Section};
 use millpond_lab::table::Table;
 use millpond_lab::verdict::{above, below, claim};
 
-/// All but nothing, and all but everything, in percent.
+/// Bounds of almost nothing and almost everything, in percent.
 const NONE: f64 = 0.005;
 const ALL: f64 = 99.995;
 
 /// Policies that hit nothing in fig. 3.
 const MISS: [&str; 8] = ["GCLOCK", "CLOCK", "LRU", "2Q-Simple", "ARC", "CAR", "CART", "FBR"];
 
-/// A policy's peak.
+/// Returns a policy's peak.
 fn top(grid: &Grid, policy: &str, label: &str) -> Option<Interval> {
     let round = peak(grid, policy, label)?;
     grid.interval(&[policy, label, &round])
@@ -25,7 +25,7 @@ fn tops<'a>(grid: &Grid, policies: &[&'a str], label: &str) -> Values<'a> {
     policies.iter().map(|policy| (*policy, top(grid, policy, label))).collect()
 }
 
-/// Returns by how much the peak of one policy exceeds that of another.
+/// Returns the difference of two policies' peaks.
 fn lead(grid: &Grid, of: &str, less: &str) -> Option<Interval> {
     let (of_round, less_round) = (peak(grid, of, "clean")?, peak(grid, less, "clean")?);
     grid.difference(&[of, "clean", &of_round], &[less, "clean", &less_round])
@@ -102,7 +102,7 @@ fn courses(grid: &Grid) -> [Claim; 4] {
         high: change.low.abs().max(change.high.abs()),
         ..change
     };
-    // No hit at all is no peak: then there is nothing to be judged but that.
+    // Without any hit there is no peak, and only that can be judged.
     let lrfu = match top(grid, "LRFU", "clean") {
         Some(top) if top.high < NONE => ("its peak is", Some(top), Some(false)),
         _ => ("", changes("LRFU", "2", "10"), None),
@@ -247,7 +247,7 @@ mod tests {
         let high = his(98.0, 99.5);
         assert_eq!(verdict(&high, "the peaks of LIRS"), Some(false));
         assert_eq!(verdict(&high, "that of 2Q-Full"), Some(false));
-        // The other way round in every row.
+        // Every row is reversed.
         let rows: Vec<_> = (1..=10)
             .flat_map(|round| {
                 let all = MISS.iter().chain(&HIT);

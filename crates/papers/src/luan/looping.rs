@@ -1,4 +1,4 @@
-//! Figures 3 to 5: a table read again and again, larger and smaller than the pool (luan 5.3).
+//! Figures 3 to 5: a table read repeatedly, larger and smaller than the pool (luan 5.3).
 
 use super::figure::{Axes, Patterns, axes, shrunk};
 use super::loop_claims::{draw_larger, draw_smaller};
@@ -32,11 +32,12 @@ const TABLE_A: u32 = 11_113;
 const POOL_A: u32 = 11_000;
 const TABLE_B: u32 = 1701;
 const POOLS_B: [u32; 4] = [2000, 4000, 6000, 7000];
-/// Zipf exponents of what used these pools before: the figure's, and two others for 2,000 frames.
+/// Zipf exponents of the workload before: the figure's, and two others for 2,000 frames.
 const BEFORE: &str = "0.8";
 const OTHERS_BEFORE: [&str; 2] = ["0", "1.2"];
 
-/// Beside his: LRFU with other λ; LFU that evicts the last used of equals; LRU-2 without history.
+/// Policies beside his: LRFU with other λ; LFU that breaks ties by most recent use; LRU-2 without
+/// history; 2Q with other queues.
 const OTHERS_A: [&str; 5] =
     ["lrfu(lambda=0.0001)", "lrfu(lambda=0)", "lfu(tie=mru)", "lru-k", "2q(kin=25%,kout=100%)"];
 const OTHERS_B: [&str; 4] =
@@ -58,7 +59,7 @@ pub(super) fn smaller(scale: Scale) -> Result<Patterns, PolicyError> {
     let mut policies = thirteen(LAMBDA);
     policies.extend(variants(&OTHERS_B));
     let cell = |p, size: u32, before: &str| -> Axes {
-        // The frames; for another workload before, its exponent behind them.
+        // Label of the pool: the frames, and the exponent of another workload before.
         let pool = match before {
             BEFORE => size.to_string(),
             other => format!("{size} after Zipf {other}"),
@@ -74,7 +75,7 @@ pub(super) fn smaller(scale: Scale) -> Result<Patterns, PolicyError> {
     Patterns::new(SMALLER, scale, cells, references, simulate_smaller, draw)
 }
 
-/// Rounds over a table of this many pages.
+/// Makes rounds over a table of `pages` pages.
 fn rounds(
     registry: &Registry,
     cell: &Cell,

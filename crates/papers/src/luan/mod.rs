@@ -1,10 +1,10 @@
 //! Luan, Du, Feng and Wang (2008) by simulation: figures 1 to 11, table 8, and figure 15 with
 //! tables 1, 3, 4 and 5.
 //!
-//! Access patterns are made as the paper describes them; what it does not print (what used a pool
-//! before, the sizes of some workloads) is ours, and each figure names it. TPC-C is recorded from
-//! our own engine. What is made of live runs (figures 16 to 20, tables 2, 6 and 7) is in [`live`];
-//! TPC-H (figures 12 to 14) is not run.
+//! Access patterns follow the paper's description. Parameters that it does not print (the workload
+//! before, the sizes of some workloads) are ours, and each figure names them. TPC-C is recorded
+//! from our own engine. The live figures 16 to 20, with tables 2, 6 and 7, are in [`live`]. TPC-H
+//! (figures 12 to 14) is not run.
 
 mod correlated;
 mod experiment;

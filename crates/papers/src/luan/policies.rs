@@ -1,17 +1,17 @@
-//! The thirteen policies with the paper's parameters (luan 4), and what its tables print of them.
+//! The thirteen policies with the paper's parameters (luan 4), and their numbers in its tables.
 
 /// A policy: its name in the paper, and ours with its parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Named {
-    /// Name of the policy in the paper, or the difference that makes a variant.
+    /// Name of the policy in the paper, or the difference of a variant.
     pub name: &'static str,
-    /// Policy with its parameters: `lrfu(lambda=1)`, for example.
+    /// Policy with its parameters, such as `lrfu(lambda=1)`.
     pub by: String,
 }
 
-/// His policies, in the order of his tables 3 and 4: name, ours with his parameters, his score of
-/// table 5, the space of its control blocks in table 8, and the pages remembered beside the pool,
-/// in pools (5.8).
+/// His policies, in the order of his tables 3 and 4: name, our policy with his parameters, his
+/// score of table 5, the space of its control blocks in table 8, and the pages remembered beside
+/// the pool, in pools (5.8).
 pub(super) const THIRTEEN: [(&str, &str, f64, u64, f64); 13] = [
     ("GCLOCK", "gclock-v2(f=5,r=5,s=1,variant=fix)", 9.0, 12, 0.0),
     ("CLOCK", "clock", 2.5, 12, 0.0),
@@ -39,7 +39,7 @@ pub(super) const NAMES: [&str; 13] = {
     names
 };
 
-/// His policies, LRFU with this λ.
+/// Returns his policies, with LRFU at this λ.
 pub(super) fn thirteen(lambda: &str) -> Vec<Named> {
     let by = |name: &str, by: &str| match name {
         "LRFU" => format!("lrfu(lambda={lambda},correlated=25%)"),
@@ -48,12 +48,12 @@ pub(super) fn thirteen(lambda: &str) -> Vec<Named> {
     THIRTEEN.iter().map(|(name, ours, ..)| Named { name, by: by(name, ours) }).collect()
 }
 
-/// Policies beside his, each called by its own id and parameters.
+/// Returns policies beside his, each named by its own id and parameters.
 pub(super) fn variants(all: &[&'static str]) -> Vec<Named> {
     all.iter().map(|by| Named { name: by, by: (*by).to_string() }).collect()
 }
 
-/// λ where the paper names no other (4.7).
+/// Default λ of the paper (4.7).
 pub(super) const LAMBDA: &str = "0.005";
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
             let spec = Spec::parse(by).unwrap();
             let entry = registry.find(&spec.id).unwrap();
             let ghosts = entry.ghosts_max(&spec, 70_000).unwrap() as f64 / 70_000.0;
-            // Some bounds are wider than what is usually kept.
+            // Some bounds are wider than the usual content.
             assert!(ghosts + 0.011 > remembered, "{name}: {ghosts}");
             assert_eq!(ghosts > 0.0, remembered > 0.0, "{name}: {ghosts}");
         }

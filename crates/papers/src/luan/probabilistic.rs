@@ -1,4 +1,4 @@
-//! Figures 7 to 11: independent references, and how often their victims were used (luan 5.5).
+//! Figures 7 to 11: independent references, and the use counts of victims (luan 5.5).
 
 use super::figure::{Axes, Patterns, axes, shrunk};
 use super::policies::{NAMES, thirteen, variants};
@@ -22,11 +22,11 @@ const ABOUT: About = About {
 
 /// Pools of fig. 7.
 const SIZES: [u32; 10] = [1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10_000];
-/// Pages, references and Zipf exponent of our index scans: the paper prints none. The first one is
-/// the generator's default, the other one has more pages that are used once.
+/// Pages, references and Zipf exponents of our index scans, which the paper does not print. The
+/// first one is the generator's default; the other one has more pages that are used once.
 const TRACES: [(&str, u32, u32, &str); 2] =
     [("10k pages", 10_000, 200_000, "0.8"), ("40k pages", 40_000, 100_000, "1")];
-/// Beside his: the optimum, LRFU as elsewhere, and LFU that forgets no count.
+/// Policies beside his: the optimum, LRFU with the default λ, and LFU that forgets no count.
 const OTHERS: [&str; 3] = ["opt", "lrfu(lambda=0.005)", "lfu(count=perfect)"];
 
 pub(super) fn figure(scale: Scale) -> Result<Patterns, PolicyError> {
@@ -114,7 +114,7 @@ fn plot(section: &mut Section, trace: &str, hits: &Grid, again: &Grid) {
 const BEST: [&str; 4] = ["CLOCK-Pro", "LRFU", "LIRS", "LRU-2"];
 const WORST: [&str; 2] = ["CLOCK", "LRU"];
 
-/// Everything but these.
+/// Returns all policies except these.
 fn others(without: &[&str]) -> Vec<&'static str> {
     NAMES.iter().filter(|name| !without.contains(name)).copied().collect()
 }
@@ -168,7 +168,7 @@ fn claims(hits: &Grid, again: &Grid) -> Vec<Claim> {
     claims
 }
 
-/// Sizes at which pages are evicted that can have been used again.
+/// Sizes at which reused pages can be evicted.
 const EVICTING: [&str; 9] =
     ["1000", "2000", "3000", "4000", "5000", "6000", "7000", "8000", "9000"];
 

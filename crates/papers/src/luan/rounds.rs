@@ -1,4 +1,4 @@
-//! Hit ratios by round: how they are drawn, and their peak.
+//! Hit ratios by round: their plots, and their peak.
 
 use super::policies::NAMES;
 use super::said::{At, lines};
@@ -9,8 +9,8 @@ use millpond_lab::table::{Table, Value};
 /// Rounds of each loop.
 pub(super) const ROUNDS: usize = 10;
 
-/// Hit ratios by policy, another axis and round; one plot and one column of the table for each
-/// label of the other axis.
+/// Draws hit ratios by policy, another axis and round, with one plot and one column of the
+/// table for each label of the other axis.
 pub(super) fn drawn(grid: &Grid, title: impl Fn(&str) -> String) -> Section {
     let rounds: Vec<String> = (1..=ROUNDS).map(|round| format!("round {round}")).collect();
     let axis = grid_axis(grid);
@@ -45,14 +45,14 @@ fn grid_axis(grid: &Grid) -> &'static str {
     }
 }
 
-/// The round from the second on with the highest mean.
+/// Returns the round from the second on with the highest mean.
 pub(super) fn peak(grid: &Grid, policy: &str, label: &str) -> Option<String> {
     let rounds = (2..=ROUNDS).map(|round| round.to_string());
     let mean = |round: String| {
         let mean = At::new(grid, &[label, &round]).mean(policy)?;
         Some((round, mean))
     };
-    // The first one of equals.
+    // Among equals, the first one wins.
     let best = rounds.filter_map(mean).reduce(|a, b| if b.1 > a.1 + 1e-9 { b } else { a });
     best.map(|(round, _)| round)
 }

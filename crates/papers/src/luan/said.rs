@@ -1,4 +1,4 @@
-//! From rows to verdicts on the paper's sentences: policies beside a bound, or beside each other.
+//! Verdicts on the paper's sentences: policies compared with a bound, or with each other.
 
 use crate::experiment::Grid;
 use millpond_lab::interval::Interval;
@@ -7,11 +7,11 @@ use millpond_lab::report::{Claim, Line, LinePlot};
 use millpond_lab::table::{Table, Value};
 use millpond_lab::verdict;
 
-/// The values of policies at one place of a grid whose first axis is the policy.
+/// Values of policies at one place of a grid whose first axis is the policy.
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
     grid: &'a Grid,
-    /// The labels on the other axes.
+    /// Labels on the other axes.
     rest: &'a [&'a str],
 }
 
@@ -38,22 +38,22 @@ impl<'a> At<'a> {
         self.of(policy).map(|value| value.mean)
     }
 
-    /// Returns by how much one policy exceeds another, paired by repetition.
+    /// Returns the difference of two policies, paired by repetition.
     pub fn gap(&self, of: &str, less: &str) -> Option<Interval> {
         self.grid.difference(&self.place(of), &self.place(less))
     }
 
-    /// The values of these policies.
+    /// Returns the values of these policies.
     pub fn all<'b>(&self, policies: &[&'b str]) -> Values<'b> {
         policies.iter().map(|policy| (*policy, self.of(policy))).collect()
     }
 
-    /// Returns by how much `of` exceeds each of `policies`.
+    /// Returns the differences of `of` to each of `policies`.
     pub fn gaps<'b>(&self, of: &str, policies: &[&'b str]) -> Values<'b> {
         policies.iter().map(|policy| (*policy, self.gap(of, policy))).collect()
     }
 
-    /// A claim that each of `high` has more than each of `low`.
+    /// Claims that each of `high` has more than each of `low`.
     pub fn apart(&self, says: &str, high: &[&str], low: &[&str]) -> Claim {
         let pairs: Values = high.iter().flat_map(|of| self.gaps(of, low)).collect();
         let here = format!("{}; against {}", self.listed(high), self.listed(low));
@@ -65,12 +65,12 @@ impl<'a> At<'a> {
     }
 }
 
-/// Bounds around a value that is printed with one decimal: half of it on each side.
+/// Returns bounds around a value printed with one decimal: half a digit on each side.
 pub(super) fn about(value: f64) -> (f64, f64) {
     (value - 0.05, value + 0.05)
 }
 
-/// Lines over numbers on an axis of the grid, one for each of the policies.
+/// Returns lines over the numbers on an axis of the grid, one for each policy.
 pub(super) fn lines(
     grid: &Grid,
     axis: usize,
@@ -91,7 +91,7 @@ pub(super) fn lines(
     policies.iter().map(line).collect()
 }
 
-/// A plot of policies over sizes.
+/// Plots policies over sizes.
 pub(super) fn over_sizes(grid: &Grid, title: &str, y: &str, policies: &[&str]) -> LinePlot {
     LinePlot {
         title: title.to_string(),
@@ -102,7 +102,7 @@ pub(super) fn over_sizes(grid: &Grid, title: &str, y: &str, policies: &[&str]) -
     }
 }
 
-/// Made-up rows, each in two repetitions: one alone decides nothing.
+/// Makes each row in two repetitions, since one alone decides nothing.
 #[cfg(test)]
 pub(super) fn twice(rows: &Table) -> Table {
     let mut twice = rows.clone();

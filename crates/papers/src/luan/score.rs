@@ -1,4 +1,5 @@
-//! Scores by the joint method over pool sizes (luan 3.4.3), and how a ranking agrees with his.
+//! Scores by the joint method over pool sizes (luan 3.4.3), and the agreement of rankings with
+//! his.
 
 use super::policies::{NAMES, THIRTEEN};
 use crate::experiment::Grid;
@@ -6,20 +7,21 @@ use millpond_lab::interval::Interval;
 use millpond_lab::method::{Better, Joint, Marks, Weights, spearman};
 use millpond_lab::table::{Table, Value};
 
-/// His policies compared by their hit ratios at all sizes that all of them have.
+/// Scores of his policies by hit ratio, at all sizes common to all of them.
 pub(super) struct Scores {
     pub joint: Joint,
-    /// By policy, in the order of [`NAMES`].
+    /// Scores by policy, in the order of [`NAMES`].
     pub scores: Vec<f64>,
 }
 
 impl Scores {
-    /// By means over the repetitions of a grid of policies and sizes; `None` without two sizes.
+    /// Computes scores from means over the repetitions of a grid of policies and sizes; `None`
+    /// without two sizes.
     pub fn of(grid: &Grid) -> Option<Scores> {
         Scores::at(grid, &grid.labels(1))
     }
 
-    /// Like [`Scores::of`], at some sizes only.
+    /// Computes scores like [`Scores::of`], at some sizes only.
     pub fn at(grid: &Grid, sizes: &[&str]) -> Option<Scores> {
         let sizes: Vec<&str> = sizes
             .iter()
@@ -37,41 +39,43 @@ impl Scores {
         Some(Scores { scores: joint.scores(Weights::default()), joint })
     }
 
-    /// A policy's score.
+    /// Returns a policy's score.
     pub fn score(&self, policy: &str) -> Option<f64> {
         let at = NAMES.iter().position(|name| *name == policy)?;
         self.scores.get(at).copied()
     }
 
-    /// Returns the policy's place, the best being 1.
+    /// Returns the policy's place; the best is 1.
     pub fn place(&self, policy: &str) -> Option<usize> {
         let ranking = self.joint.ranking(Weights::default());
         ranking.iter().position(|at| NAMES[*at] == policy).map(|place| place + 1)
     }
 
-    /// The rank correlation with his table 5.
+    /// Returns the rank correlation with his table 5.
     pub fn agreement(&self) -> Option<f64> {
         self.agreement_with(&THIRTEEN.map(|policy| policy.2))
     }
 
-    /// The rank correlation with scores of another of his tables, by policy as in [`NAMES`].
+    /// Returns the rank correlation with scores of another of his tables, by policy as in
+    /// [`NAMES`].
     pub fn agreement_with(&self, his: &[f64; 13]) -> Option<f64> {
         spearman(&self.scores, his)
     }
 
-    /// A row of marks, as his tables print them.
+    /// Formats a row of marks like his tables.
     pub fn marks(marks: &Marks, at: usize) -> String {
         let row = marks.0.get(at).map_or(&[][..], Vec::as_slice);
         row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// The rank correlation with his table 5 in each repetition by itself, over the repetitions.
+/// Returns the rank correlation with his table 5, computed in each repetition, over the
+/// repetitions.
 pub(super) fn agreement(rows: &Table) -> Option<Interval> {
     over_repetitions(rows, Scores::agreement)
 }
 
-/// Any number of a repetition's scores, over the repetitions.
+/// Returns a number computed from each repetition's scores, over the repetitions.
 pub(super) fn over_repetitions(
     rows: &Table,
     number: impl Fn(&Scores) -> Option<f64>,
@@ -81,7 +85,7 @@ pub(super) fn over_repetitions(
     })
 }
 
-/// Any number of each repetition's rows, over the repetitions that have it.
+/// Returns a number computed from each repetition's rows, over the repetitions that have it.
 pub(super) fn each_repetition(
     rows: &Table,
     number: impl Fn(&Table) -> Option<f64>,
@@ -102,7 +106,7 @@ pub(super) fn each_repetition(
 mod tests {
     use super::*;
 
-    /// Hit ratios that follow his scores, or run against them.
+    /// Makes hit ratios that follow his scores, or oppose them.
     fn rows(sign: f64) -> Table {
         let mut table = Table::new(["policy", "size", "repetition", "hit_ratio"]);
         for (policy, _, score, ..) in THIRTEEN {
@@ -124,7 +128,7 @@ mod tests {
         let scores = Scores::of(&Grid::of(&same, &["policy", "size"], "hit_ratio")).unwrap();
         assert_eq!(scores.score("LIRS"), Some(-24.0), "<< beside all others in both tests");
         assert_eq!((scores.place("FBR"), scores.place("LIRS")), (Some(1), Some(13)));
-        // Equal scores of his are not equal here.
+        // His equal scores differ here.
         assert!(scores.agreement().unwrap() > 0.98, "{:?}", scores.agreement());
         assert!(Scores::marks(&scores.joint.t, 8).starts_with("<< << <<"));
         assert!(agreement(&same).unwrap().low > 0.98);

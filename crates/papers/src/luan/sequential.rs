@@ -1,4 +1,4 @@
-//! Figure 1: how much of a used pool the pages of a scan take (luan 5.1).
+//! Figure 1: the share of a used pool that a scan's pages take (luan 5.1).
 
 use super::figure::{Axes, Patterns, axes, shrunk};
 use super::policies::{LAMBDA, Named, thirteen, variants};
@@ -23,10 +23,10 @@ const ABOUT: About = About {
 const POOL: u32 = 12_000;
 const TABLE_A: u32 = 11_113;
 
-/// Zipf exponents of what used the pool before: the first one is the figure's.
+/// Zipf exponents of the workload before; the first one is the figure's.
 const BEFORE: [&str; 3] = ["0.8", "0.2", "1.2"];
 
-/// Policies with other parameters, and the share that the paper says follows from them, in percent.
+/// Policies with other parameters, and the resulting share according to the paper, in percent.
 const MOVED: [(&str, f64); 5] = [
     ("fbr(old=40%)", 60.0),
     ("2q(kin=10%)", 10.0),
@@ -37,7 +37,7 @@ const MOVED: [(&str, f64); 5] = [
 /// The paper's sentences about FBR are in [`MOVED`], except for its old section.
 const SLOW: &str = "lrfu(lambda=0.00001)";
 const ADDITIVE: &str = "gclock-v1(f=5,r=5)";
-/// LRFU over λ.
+/// LRFU with several λ.
 const OTHERS: [&str; 3] = [SLOW, "lrfu(lambda=0.0001)", "lrfu(lambda=0)"];
 
 pub(super) fn figure(scale: Scale) -> Result<Patterns, PolicyError> {
@@ -103,7 +103,7 @@ fn draw(rows: &Table) -> Section {
     section
 }
 
-/// The widest difference of a policy's pollution between two earlier workloads.
+/// Returns the widest difference of a policy's pollution between two earlier workloads.
 fn widest(grid: &Grid, policy: &str) -> Option<Interval> {
     let labels = grid.labels(1);
     let pairs = labels.iter().flat_map(|a| labels.iter().map(move |b| (a, b)));

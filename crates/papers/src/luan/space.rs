@@ -39,7 +39,7 @@ fn simulate(registry: &Registry, cell: &Cell, scale: Scale) -> Result<Vec<Fields
     renumber.apply(&mut batch);
     let spec = parsed(&cell.text("by")).map_err(FigureError::of)?;
     let entry = registry.find(&spec.id).map_err(FigureError::of)?;
-    // Any ids, as a pool has them: tables by page id would grow with the data.
+    // Ids are arbitrary, as in a pool, since tables by page id would grow with the data.
     let options = SimOptions { seed, ..SimOptions::new(frames, None) };
     let mut simulation = entry.simulation(&spec, &options).map_err(FigureError::of)?;
     simulation.run(&batch, None).map_err(FigureError::of)?;

@@ -1,6 +1,6 @@
 //! The paper's sentences on access patterns (luan 5.1 to 5.5, 5.8), each a test with the policy and
-//! its parameters. Where the definition that is cited gives something else, ours is what is
-//! tested, and docs/reports/fidelity/luan.md lists it.
+//! its parameters. If the cited definition gives another result, the test checks ours, and
+//! docs/reports/fidelity/luan.md lists the difference.
 
 use super::work::{Part, Work, made, play, used};
 use millpond_lab::registry::Registry;
@@ -16,7 +16,8 @@ fn run(policy: &str, frames: u32, work: &Work) -> Vec<Part> {
     play(&Registry::builtin(), policy, frames, work, 1).unwrap()
 }
 
-/// Pages of a scan in 12,000 frames after it, in percent; before it Zipf with this exponent.
+/// Returns the pages of a scan left in 12,000 frames, in percent, after Zipf references with this
+/// exponent.
 fn pollution(policy: &str, theta: &str) -> f64 {
     let scan = made("sequential", "", 1).unwrap();
     let work = Work::after(used(12_000, theta, 1).unwrap(), vec![scan]);
@@ -55,7 +56,7 @@ fn the_pollution_of_2q_lirs_lru_2_and_fbr_is_their_parameter() {
 #[test]
 fn the_pollution_of_lrfu_changes_with_lambda() {
     let share = |lambda: &str| pollution(&format!("lrfu(lambda={lambda},correlated=25%)"), "0.8");
-    // His λ is LRU in a pool of this size; he prints a middle share, which a smaller one gives.
+    // His λ is LRU in a pool of this size; he prints a middle share, which a smaller λ gives.
     assert!(near(share("0.005"), 92.6));
     let (slow, slower) = (share("0.0001"), share("0.00001"));
     assert!(slow < 90.0 && slower < slow, "{slow} {slower}");
@@ -64,7 +65,7 @@ fn the_pollution_of_lrfu_changes_with_lambda() {
 
 #[test]
 fn an_additive_gclock_keeps_less_of_a_scan_than_lru_and_by_what_ran_before() {
-    // Setting the count again, as gclock-v2 does, keeps all of it; he prints less.
+    // Setting the count again, as gclock-v2 does, keeps the whole scan; he prints less.
     assert!(near(pollution(GCLOCK, "0.8"), 92.6));
     let additive = |theta: &str| pollution("gclock-v1(f=5,r=5)", theta);
     let (skewed, even) = (additive("0.8"), additive("0.2"));
@@ -85,8 +86,8 @@ fn the_pollution_of_the_adaptive_policies_is_decided_by_what_ran_before() {
     assert!(pollution("clock-pro", "1.2") > 4.0);
 }
 
-/// Misses with DELETEs less those without, in 1,000 frames: an index of this many pages, this many
-/// operations under way.
+/// Returns the misses with DELETEs less those without, in 1,000 frames, with an index of `index`
+/// pages and `gap` concurrent operations.
 fn extra(policy: &str, index: u64, gap: u64) -> i64 {
     let misses = |deletes: &str| {
         let params = format!("operations=20k,index={index},gap={gap},repeats=2,deletes={deletes}");
@@ -109,7 +110,7 @@ fn correlated_references_cost_reads_under_arc_car_2q_simple_and_cart() {
         ["arc", "car", TWO_Q_SIMPLE, "cart"].map(|policy| extra(policy, 500, 1));
     assert!(arc > 1000 && car > 1000 && simple > 1000 && cart > 0, "{arc} {car} {simple} {cart}");
     assert!(cart * 10 < car, "CART improves on CAR: {cart} {car}");
-    // He has fewer under 2Q-Simple than under ARC; with an index there are more.
+    // He has fewer misses under 2Q-Simple than under ARC; with an index there are more.
     assert!(simple > arc, "{simple} {arc}");
 }
 
@@ -122,21 +123,21 @@ fn without_an_index_repeats_that_are_apart_cost_arc_and_car_a_few_reads() {
     for policy in [TWO_Q_SIMPLE, "cart", "lru", "clock", TWO_Q, "fbr", LRU_2, LRFU] {
         assert_eq!(extra(policy, 0, 4), 0, "{policy}");
     }
-    // Ours: LIRS keeps ten new pages in 1,000 frames, of which a DELETE needs its own again.
+    // In ours, LIRS keeps ten new pages in 1,000 frames, and a DELETE needs its own page again.
     let lirs = extra(LIRS, 0, 4);
     assert!(lirs > 2000, "{lirs}");
 }
 
 #[test]
 fn clock_pro_and_lrfu_do_not_filter_all_correlated_references() {
-    // He has none under both.
+    // He has no extra misses under either policy.
     let pro = extra("clock-pro", 500, 1);
     assert!(pro > 1000, "{pro}");
     let lrfu = extra(LRFU, 500, 1);
     assert!((1..200).contains(&lrfu), "{lrfu}");
 }
 
-/// Hits of ten rounds over a table.
+/// Returns the hits of ten rounds over a table.
 fn rounds(policy: &str, table: u64, frames: u32, before: Option<&str>) -> Vec<u64> {
     let round = |_| made("looping", &format!("pages={table},loops=1"), 1).unwrap();
     let parts = (0..10).map(round).collect();
@@ -166,17 +167,17 @@ fn lirs_clock_pro_and_2q_full_learn_a_loop_and_lirs_and_clock_pro_most_of_it() {
     };
     let (lirs, pro, two_q) = (peak(LIRS), peak("clock-pro"), peak(TWO_Q));
     assert!(lirs > two_q && pro > two_q && two_q > 10_000, "{lirs} {pro} {two_q}");
-    // The ceiling is the pool less the frame through which the others go.
+    // The ceiling is the pool less the frame through which the other pages pass.
     assert!(lirs < 10_999, "{lirs}");
 }
 
 #[test]
 fn lrfu_and_lru_2_hit_nothing_in_a_loop_by_their_definitions() {
-    // He has hits from the second round on for both, and two rounds of LRU-2 are 100 % together.
+    // He has hits from the second round on for both, and two rounds of LRU-2 sum to 100 %.
     for policy in [LRFU, "lrfu(lambda=0)", LRU_2, "lru-k"] {
         assert_eq!(rounds(policy, TABLE_A, 11_000, None), [0; 10], "{policy}");
     }
-    // A tie that evicts the last used of equals gives LFU the ceiling from the second round on.
+    // Evicting the most recently used of equals gives LFU the ceiling from the second round on.
     let tied = rounds("lfu(tie=mru)", TABLE_A, 11_000, None);
     assert_eq!(tied[1..], [10_999; 9]);
     assert!(tied[1] > rounds(LIRS, TABLE_A, 11_000, None)[9], "he has LRFU below LIRS");
@@ -224,7 +225,8 @@ fn the_others_hit_nothing_in_2000_frames_and_learn_in_4000() {
     assert_eq!(rounds(LRFU, TABLE_B, 2000, Some("0.8"))[1], TABLE_B);
     assert_eq!(rounds("lrfu(lambda=0.00001)", TABLE_B, 2000, Some("0.8")), [0; 10]);
     assert_eq!(rounds(LRU_2, TABLE_B, 2000, Some("0.8")), [0; 10]);
-    // His FBR holds it in 4,000 frames: a new and middle section of 1,600 do not, of 1,800 do.
+    // His FBR holds the table in 4,000 frames. New and middle sections of 1,600 do not hold it, of
+    // 1,800 do.
     assert_eq!(rounds("fbr(new=25%,old=60%)", TABLE_B, 4000, Some("0.8")), [0; 10]);
     assert_eq!(rounds("fbr(new=25%,old=55%)", TABLE_B, 4000, Some("0.8"))[9], TABLE_B);
 }

@@ -14,7 +14,7 @@ fn temporal(policy: &str, frames: u32) -> Part {
     run(policy, frames, "temporal", "")
 }
 
-/// A column of a part's row.
+/// Returns a column of a part's row.
 fn column(part: &Part, frames: u32, name: &str) -> Option<f64> {
     let fields = part.fields(frames);
     fields.iter().find(|(column, _)| column == name).and_then(|(_, value)| value.number())
@@ -96,7 +96,7 @@ fn the_clocks_begin_beside_lru_and_end_far_below_it() {
     for policy in ["clock-pro", LRU_2, LIRS] {
         assert!(gap(policy, 5000) < gap(policy, 3000), "{policy} approaches");
     }
-    // A third more than theirs is a large gap.
+    // A third more than their hits is a large gap.
     for policy in ["clock-pro", LRU_2] {
         let hits = temporal(policy, 1000).hits;
         assert!(hits * 4 < temporal("lru", 1000).hits * 3, "{policy}: {hits}");
@@ -112,7 +112,7 @@ fn in_6000_frames_all_thirteen_are_equal() {
     }
 }
 
-/// Probabilistic references with many pages that are used once.
+/// Returns the result of probabilistic references with many pages that are used once.
 fn scattered(policy: &str, frames: u32) -> Part {
     run(policy, frames, "probabilistic", "pages=40k,refs=100k,theta=1")
 }
@@ -150,7 +150,7 @@ fn clock_pro_evicts_pages_of_one_reference_and_lru_and_clock_do_not() {
     };
     for frames in [1000, 3000, 5000, 7000, 9000] {
         let pro = again("clock-pro", frames);
-        // About 4 % at most in his fig. 8.
+        // At most about 4 % in his fig. 8.
         assert!(pro < 4.5, "{frames}: {pro}");
         for policy in ["lru", "clock"] {
             assert!(again(policy, frames) > 10.0, "{policy} {frames}");
@@ -159,7 +159,7 @@ fn clock_pro_evicts_pages_of_one_reference_and_lru_and_clock_do_not() {
             assert!(again(policy, frames) < 6.0, "{policy} {frames}");
         }
     }
-    // He has FBR's often larger than one; ours are as rare as CLOCK-Pro's.
+    // In his paper FBR's counts are often larger than one; ours are as rare as CLOCK-Pro's.
     assert!(again("fbr", 3000) < again("clock-pro", 3000));
 }
 

@@ -1,4 +1,4 @@
-//! Figure 6: a table scanned there and back, twice (luan 5.4).
+//! Figure 6: a table scanned forwards and backwards, twice (luan 5.4).
 
 use super::figure::{Axes, Patterns, axes, shrunk};
 use super::policies::{NAMES, thirteen, variants};
@@ -22,12 +22,12 @@ const ABOUT: About = About {
 
 /// Pools of fig. 6.
 const SIZES: [u32; 6] = [1000, 2000, 3000, 4000, 5000, 6000];
-/// "More than 5,000 pages": with 5,000 nothing would be evicted from 5,000 frames.
+/// "More than 5,000 pages": with 5,000 pages, nothing would be evicted from 5,000 frames.
 const PAGES: u32 = 5500;
-/// The optimum, and LRFU as elsewhere.
+/// The optimum, LRFU with the default λ, and LRU-K.
 const OTHERS: [&str; 3] = ["opt", "lrfu(lambda=0.005)", "lru-k"];
 
-/// Hit ratios that differ by no more are close, those that differ by more are far, in points.
+/// Differences of hit ratios in points: at most this is close, more than `FAR` is far.
 const CLOSE: f64 = 1.0;
 const FAR: f64 = 5.0;
 const SAME: f64 = 0.005;
@@ -94,12 +94,12 @@ fn draw(rows: &Table) -> Section {
     }
 }
 
-/// The policies without these.
+/// Returns the policies except these.
 fn others(without: &[&str]) -> Vec<&'static str> {
     NAMES.iter().filter(|name| !without.contains(name)).copied().collect()
 }
 
-/// Returns by how much farther policies are below LRU at one size than at another.
+/// Returns the change of the policies' distance below LRU from one size to another.
 fn departs(grid: &Grid, policies: &[&'static str], at: &str, than: &str) -> Values<'static> {
     let gap = |policy: &str, size: &str| At::new(grid, &[size]).gap("LRU", policy);
     let more = |policy: &&'static str| {
@@ -152,7 +152,7 @@ fn hits(grid: &Grid) -> Vec<Claim> {
     claims
 }
 
-/// His sentences on pools of 1,000 frames.
+/// Judges his sentences on pools of 1,000 frames.
 fn small(grid: &Grid) -> [Claim; 3] {
     let worst = ["CLOCK-Pro", "LRU-2"];
     let at = At::new(grid, &SIZE_LABELS[0]);
@@ -172,7 +172,7 @@ fn small(grid: &Grid) -> [Claim; 3] {
     ]
 }
 
-/// His sentences on larger ones.
+/// Judges his sentences on larger pools.
 fn large(grid: &Grid) -> [Claim; 6] {
     let gaps = |at: usize, policies: &[&'static str]| {
         At::new(grid, &SIZE_LABELS[at]).gaps("LRU", policies)
@@ -209,7 +209,7 @@ fn large(grid: &Grid) -> [Claim; 6] {
     ]
 }
 
-/// The sizes, as places.
+/// Sizes as places.
 const SIZE_LABELS: [[&str; 1]; 6] = [["1000"], ["2000"], ["3000"], ["4000"], ["5000"], ["6000"]];
 
 fn victims(rows: &Table, hit_ratio: &Grid) -> Vec<Claim> {
@@ -301,7 +301,7 @@ mod tests {
         claims(&table, &Grid::of(&table, &AXES, "hit_ratio"))
     }
 
-    /// Hit ratio of a run that behaves like the paper's.
+    /// Returns the hit ratio of a run that behaves like the paper's.
     fn his(policy: &str, size: u32, column: &str) -> f64 {
         let lru = f64::from(size) * 0.014;
         let below = match (policy, size) {

@@ -1,4 +1,4 @@
-//! TPC-C recorded from our engine, and what may be done to it before it is simulated.
+//! TPC-C recorded from our engine, and changes of the trace before simulation.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use millpond_lab::sim::Renumber;
 pub struct Tpcc {
     /// References of the run.
     pub batch: Batch,
-    /// Pages of the data when it began: those that pools are shares of.
+    /// Pages of the data at the start of the run, of which pools are shares.
     pub data_pages: u64,
 }
 
-/// Records TPC-C on an engine: the scale, the repetition, which is the seed.
+/// Records TPC-C on an engine, by scale and by repetition, which is also the seed.
 pub type RecordTpcc =
     Box<dyn FnMut(Scale, u64, &mut dyn Watch) -> Result<Tpcc, FigureError> + Send>;
 
-/// Warehouses at each scale. The paper has ten.
+/// Returns the warehouses at a scale; the paper has ten.
 pub fn warehouses(scale: Scale) -> u32 {
     scale.pick(1, 2, 10)
 }
 
-/// References at each scale. The paper's runs have 0.3 to 2 million (table 2).
+/// Returns the references at a scale; the paper's runs have 0.3 to 2 million (table 2).
 pub fn references(scale: Scale) -> usize {
     scale.pick(20_000, 1_000_000, 2_000_000)
 }
@@ -42,13 +42,13 @@ pub(super) enum Change {
     Short,
     /// Ten clients in turn, four references each.
     Clients,
-    /// Without references to one of the last 32 pages referenced.
+    /// Without references to one of the 32 most recent pages.
     NoRepeats,
     /// With a second reference to every page, this number of references later.
     Repeats(u32),
     /// Only the first tenth, with a second reference to every page 1,000 references later.
     ShortRepeats,
-    /// With a scan of 2 % of the data in every 10,000 references, each behind the last one.
+    /// With a scan of 2 % of the data in every 10,000 references, each after the last one.
     Scan,
     /// With a scan of the same 2 % of the data in every 10,000 references.
     Loop,
@@ -56,7 +56,7 @@ pub(super) enum Change {
     Leaves,
 }
 
-/// Each change with what its rows call it.
+/// Each change with its name in rows.
 pub(super) const CHANGES: [(&str, Change); 13] = [
     ("as recorded", Change::None),
     ("first half not counted", Change::Warm),
@@ -78,22 +78,22 @@ const IN_TURN: usize = 4;
 const NEAR: usize = 32;
 const LATER: u32 = 1000;
 const EVERY: usize = 10_000;
-/// Pages that a scan reads, of the data.
+/// Share of the data that a scan reads.
 const SCANNED: f64 = 0.02;
-/// First page of scans: these pages are no pages of the run.
+/// First page of scans, which share no page with the run.
 const ELSEWHERE: u64 = 1 << 40;
 
-/// A trace that can be simulated.
+/// A changed trace, ready to be simulated.
 pub(super) struct Changed {
     pub batch: Batch,
     pub distinct: u64,
     pub data_pages: u64,
-    /// References that are not counted.
+    /// References of the warm-up.
     pub warmup: u64,
 }
 
 impl Changed {
-    /// The trace after a change, its pages numbered anew.
+    /// Returns the trace after a change, with renumbered pages.
     pub fn of(trace: &Tpcc, change: Change) -> Changed {
         let data_pages = trace.data_pages.max(1);
         let mut batch = changed(&trace.batch, change, data_pages);
@@ -160,14 +160,14 @@ fn changed(from: &Batch, change: Change, data_pages: u64) -> Batch {
     to
 }
 
-/// Every reference once more, `later` references after it.
+/// Repeats every reference, `later` references after it.
 fn repeated(from: &Batch, later: u32) -> Batch {
     let mut to = Batch::with_capacity(from.len() * 2);
     let mut waiting: VecDeque<(u64, Mark)> = VecDeque::new();
     for (page, mark) in from.pages.iter().zip(&from.marks) {
         to.push(*page, *mark);
         waiting.push_back((*page, *mark));
-        // Half of what passes are repeats.
+        // Half of the passing references are repeats.
         if waiting.len() > later as usize / 2
             && let Some((page, mark)) = waiting.pop_front()
         {
@@ -177,7 +177,7 @@ fn repeated(from: &Batch, later: u32) -> Batch {
     to
 }
 
-/// The recorded traces of one repetition, and what was made of them last.
+/// Recorded traces of one repetition, and the last changed trace.
 pub(super) struct Traces {
     scale: Scale,
     record: RecordTpcc,
@@ -190,7 +190,7 @@ impl Traces {
         Traces { scale, record, recorded: None, last: None }
     }
 
-    /// The changed trace of a repetition.
+    /// Returns the changed trace of a repetition.
     ///
     /// # Errors
     /// [`FigureError`].
@@ -273,7 +273,7 @@ mod tests {
         let (alone, soon, late) =
             (above(&made), above(&repeated(&made, 4)), above(&repeated(&made, 500)));
         assert!(alone > 1000, "as in our TPC-C: {alone}");
-        // Its queue of ten frames holds a page until a repeat five references later, and not 500.
+        // The queue of ten frames holds a page until a repeat five references later, but not 500.
         assert!(soon.abs() < alone / 10, "a repeat at once makes it LRU's like: {soon}");
         assert!(late < -10_000, "one after its queue puts it far below: {late}");
     }

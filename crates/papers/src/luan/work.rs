@@ -12,10 +12,10 @@ use crate::simulated::{Victim, Watched};
 use millpond_lab::registry::{PolicyError, Registry};
 use millpond_lab::sim::{Counts, Future, Renumber, SimOptions};
 
-/// First page of the references before the pattern: these share no page with the pattern.
+/// First page of the references before the pattern, which share no page with it.
 const ELSEWHERE: u64 = 1 << 40;
 
-/// References before a pattern, and those of the pattern, in parts that are counted one by one.
+/// References before a pattern, and those of the pattern, in separately counted parts.
 pub(super) struct Work {
     before: Batch,
     parts: Vec<Batch>,
@@ -23,12 +23,12 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Parts in a clean pool.
+    /// Creates parts for a clean pool.
     pub fn clean(parts: Vec<Batch>) -> Work {
         Work::after(Batch::default(), parts)
     }
 
-    /// Parts in a pool that `before` has used.
+    /// Creates parts for a pool that `before` has used.
     pub fn after(mut before: Batch, mut parts: Vec<Batch>) -> Work {
         let mut renumber = Renumber::new();
         before.pages.iter_mut().for_each(|page| *page += ELSEWHERE);
@@ -47,7 +47,7 @@ impl Work {
     }
 }
 
-/// A generator's trace.
+/// Returns a generator's trace.
 pub(super) fn made(id: &str, params: &str, seed: u64) -> Result<Batch, FigureError> {
     let params = parse_params(params).map_err(FigureError::of)?;
     let mut source = generate(id, &params, Seed(seed)).map_err(FigureError::of)?;
@@ -56,15 +56,15 @@ pub(super) fn made(id: &str, params: &str, seed: u64) -> Result<Batch, FigureErr
     Ok(batch)
 }
 
-/// Returns earlier references that fill a pool of `frames` frames: five times as many pages, each
-/// referenced ten times on average, with Zipf's exponent `theta`. The paper does not describe its
-/// own.
+/// Returns earlier references that fill a pool of `frames` frames: five times that many pages,
+/// each referenced ten times on average, with Zipf's exponent `theta`. The paper does not
+/// describe its own.
 pub(super) fn used(frames: u32, theta: &str, seed: u64) -> Result<Batch, FigureError> {
     let (pages, refs) = (u64::from(frames) * 5, u64::from(frames) * 50);
     made("probabilistic", &format!("pages={pages},refs={refs},theta={theta}"), seed)
 }
 
-/// The victims of a part.
+/// Victims of a part.
 #[derive(Default)]
 pub(super) struct Victims {
     /// Number of victims of each recency.
@@ -72,7 +72,8 @@ pub(super) struct Victims {
     all: u64,
     again: u64,
     again_ever: u64,
-    /// Victims whose recency is not the size of the pool, and of them those referenced twice.
+    /// Victims whose recency differs from the size of the pool, and those among them
+    /// referenced twice.
     others: u64,
     others_twice: u64,
 }
@@ -94,7 +95,7 @@ impl Victims {
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64 * 100.0);
         let of_size = self.recencies.get(&u64::from(frames)).copied().unwrap_or(0);
         let sum: u64 = self.recencies.iter().map(|(recency, times)| recency * times).sum();
-        // Of recencies that are equally frequent the least.
+        // Among equally frequent recencies, the least one.
         let most = self.recencies.iter().max_by_key(|(r, times)| (**times, u64::MAX - **r));
         let fields = [
             ("victims", self.all.into()),
@@ -117,17 +118,17 @@ pub(super) struct Part {
     pub references: u64,
     pub hits: u64,
     victims: Victims,
-    /// Counts from the beginning of the trace to the end of the part.
+    /// Counts from the start of the trace to the end of the part.
     pub counts: Counts,
 }
 
 impl Part {
-    /// Physical reads.
+    /// Returns the physical reads.
     pub fn misses(&self) -> u64 {
         self.references - self.hits
     }
 
-    /// The columns of a row; hit ratio and shares are in percent.
+    /// Returns the columns of a row; hit ratio and shares are in percent.
     pub fn fields(&self, frames: u32) -> Fields {
         let ratio = self.hits as f64 / self.references.max(1) as f64 * 100.0;
         let fields = [
@@ -156,7 +157,7 @@ pub(super) fn play(
     let mut simulation = entry.simulation(&spec, &options).map_err(FigureError::of)?;
     let mut parts = Vec::new();
     if entry.needs_future {
-        // Nobody asks for the victims of a policy that cannot be.
+        // Victims of an offline policy are not needed.
         let future = work.future();
         simulation.run(&work.before, Some(&future)).map_err(FigureError::of)?;
         for part in &work.parts {
@@ -180,7 +181,7 @@ pub(super) fn play(
     Ok(parts)
 }
 
-/// The policy that a text names.
+/// Parses a policy.
 pub(super) fn parsed(policy: &str) -> Result<Spec, PolicyError> {
     let id = policy.to_string();
     Spec::parse(policy).map_err(|error| PolicyError::Param { id, error })

@@ -1,4 +1,4 @@
-//! Traces of the engine for experiments that are simulated.
+//! Traces of the engine for simulated experiments.
 //!
 //! - [`pages`]: the page references of one thread.
 //! - [`storage`]: the requests of live pools to storage.

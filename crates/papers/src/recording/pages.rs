@@ -1,5 +1,5 @@
-//! Traces of the engine for experiments that are simulated: the page references of one thread,
-//! with a pool that holds everything.
+//! Traces of the engine for simulated experiments: the page references of one thread, with a
+//! pool that holds everything.
 //!
 //! One thread and a pool without misses make the references depend on the seed alone: the same
 //! seed gives the same trace on every machine.
@@ -20,7 +20,8 @@ use millpond_bench::run::client::Workload;
 use millpond_bench::run::record::Kept;
 use millpond_bench::run::runner::{Length, RunSpec};
 
-/// Workload that a trace records, and the operations that run at a time until it is long enough.
+/// Returns the workload of a trace, and the number of operations per run until the trace is long
+/// enough.
 fn workload(name: &str, scale: Scale) -> Option<(Workload, u64)> {
     let is_quick = scale == Scale::Quick;
     match name {
@@ -39,10 +40,10 @@ fn workload(name: &str, scale: Scale) -> Option<(Workload, u64)> {
     }
 }
 
-/// Records the trace called `name` with this many references, in pages of 4 KiB.
+/// Records the trace called `name` with `length` references, in pages of 4 KiB.
 ///
 /// # Errors
-/// There is no such trace, the run failed, or `watch` asked to stop.
+/// The trace is unknown, the run failed, or `watch` asked to stop.
 pub fn recorded(
     name: &str,
     scale: Scale,
@@ -56,7 +57,7 @@ pub fn recorded(
     Ok(references(&workload, &what, seed, watch)?.batch)
 }
 
-/// Records Luan's TPC-C: pages of 8 KiB, and as many warehouses as the scale has.
+/// Records Luan's TPC-C with pages of 8 KiB and the scale's number of warehouses.
 ///
 /// # Errors
 /// The run failed, or `watch` asked to stop.
@@ -76,13 +77,13 @@ pub fn luan_tpcc(scale: Scale, seed: u64, watch: &mut dyn Watch) -> Result<Tpcc,
 pub(crate) struct What {
     /// Bytes of a page.
     pub page_size: u32,
-    /// Operations at a time, until it is long enough.
+    /// Operations per run, until the trace is long enough.
     pub operations: u64,
     /// References.
     pub length: usize,
 }
 
-/// The page references of one thread.
+/// Returns the page references of one thread.
 ///
 /// # Errors
 /// The run failed, or `watch` asked to stop.
@@ -95,7 +96,7 @@ pub(crate) fn references(
     Ok(counted_references(workload, what, seed, watch)?.0)
 }
 
-/// The page references of one thread, and of how many operations they are, about.
+/// Returns the page references of one thread, and the approximate number of their operations.
 ///
 /// # Errors
 /// The run failed, or `watch` asked to stop.

@@ -2,7 +2,7 @@
 //! 5.6.2.1).
 //!
 //! Eviction threads and checkpoints run beside the workload's thread, so two runs of one seed do
-//! not send quite the same requests.
+//! not send exactly the same requests.
 
 use std::num::NonZero;
 use std::sync::{Arc, Mutex};
@@ -27,10 +27,10 @@ use millpond_bench::run::runner::{Length, RunSpec};
 
 /// His DB2's replacement policy is a generalised CLOCK (5.6.1.3).
 const POLICY: &str = "gclock-v1";
-/// Page cleaners. He has 50, for a thousand agents; here one thread runs transactions.
+/// Number of page cleaners. He has 50, for a thousand agents; here one thread runs transactions.
 const CLEANERS: NonZero<u32> = NonZero::<u32>::MIN.saturating_add(1);
 
-/// Requests that are kept in memory.
+/// Requests kept in memory.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Recorded>>);
 
@@ -53,7 +53,7 @@ fn workload(course: &Course) -> Workload {
     Workload::Tpcc(tpcc::Config::standard(rows, 1))
 }
 
-/// The engine of a first tier: his DB2's settings (li table 3.1).
+/// Returns the engine of a first tier, with his DB2's settings (li table 3.1).
 fn setup(first_tier: &FirstTier, course: &Course, seed: u64) -> Setup {
     let options = Setup::new().options.page_size(course.page_size).policy(POLICY);
     let options = options.log_gap(first_tier.gap_bytes(course)).lab(|lab| {
@@ -72,8 +72,8 @@ fn setup(first_tier: &FirstTier, course: &Course, seed: u64) -> Setup {
     Setup { options, pool, growth, ..Setup::new() }
 }
 
-/// Records what a first tier asks of storage once it is warm, or for `None` the page references
-/// of one thread in a pool that holds everything.
+/// Records the storage requests of a warm first tier, or for `None` the page references of one
+/// thread in a pool that holds everything.
 ///
 /// # Errors
 /// The run failed, or `watch` asked to stop.

@@ -1,4 +1,4 @@
-//! A figure that is simulated: settings of policies × traces × sizes.
+//! A simulated figure: settings of policies × traces × sizes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,22 +14,22 @@ use millpond_lab::report::Section;
 use millpond_lab::sim::{Counts, Recorded, SimOptions};
 use millpond_lab::table::{Table, Value};
 
-/// A policy with its parameters, and what the figure calls it on its axis.
+/// A policy with its parameters, and its label on the figure's axis.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setting {
-    /// The policy, as `watt(sample=16)`.
+    /// Policy, such as `watt(sample=16)`.
     pub policy: String,
-    /// Place on the figure's own axis: `16`; empty where policies are compared.
+    /// Place on the figure's own axis, such as `16`; empty if policies are compared.
     pub value: String,
 }
 
 impl Setting {
-    /// A policy that is compared with others.
+    /// Returns a policy for comparison with others.
     pub fn policy(policy: &str) -> Setting {
         Setting { policy: policy.to_string(), value: String::new() }
     }
 
-    /// A policy at some value of the figure's axis.
+    /// Returns a policy at some value of the figure's axis.
     pub fn at(value: impl ToString, policy: String) -> Setting {
         Setting { policy, value: value.to_string() }
     }
@@ -38,20 +38,20 @@ impl Setting {
 /// Extent of a figure's simulations: the product of its parts.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SimPlan {
-    /// Traces, by name, with about how many references each has.
+    /// Traces by name, with the approximate number of references.
     pub traces: Vec<(&'static str, u64)>,
     /// Pool sizes, in percent of a trace's pages.
     pub percents: Vec<f64>,
     /// Policies.
     pub settings: Vec<Setting>,
-    /// Repetitions at most.
+    /// Maximum number of repetitions.
     pub repetitions: u32,
 }
 
-/// Makes a figure's section of its rows.
+/// Makes a figure's section from its rows.
 type Draw = Box<dyn Fn(&Table) -> Section>;
 
-/// A figure that is simulated.
+/// A simulated figure.
 pub struct SimFigure {
     about: About,
     plan: SimPlan,
@@ -62,10 +62,10 @@ pub struct SimFigure {
 }
 
 impl SimFigure {
-    /// A figure with its plan and what draws it.
+    /// Creates a figure from its plan and its drawing function.
     ///
     /// # Errors
-    /// A policy that cannot be.
+    /// A policy cannot be built.
     pub fn new(
         about: About,
         plan: SimPlan,
@@ -82,8 +82,8 @@ impl SimFigure {
         Ok(SimFigure { about, plan, registry, library, draw: Box::new(draw), cores })
     }
 
-    /// Nanoseconds per reference, about: a policy that samples reads this number of cache lines per
-    /// miss.
+    /// Estimates the need of a simulation from typical nanoseconds per reference; a sampling
+    /// policy reads many cache lines per miss.
     fn estimate(&self, policy: &str, references: u64) -> Need {
         let ns = match policy.split('(').next().unwrap_or_default() {
             "random" | "clock" | "fifo" => 15.0,
@@ -92,13 +92,13 @@ impl SimFigure {
             _ => 60.0,
         };
         let seconds = references as f64 * ns * 1e-9 / self.cores as f64;
-        // The traces that are kept, and a store to record one from.
+        // Memory of the kept traces, and of a store from which one is recorded.
         let memory = (64 << 20) + references * 400;
         Need { seconds: seconds + 2e-4, memory, disk: 16 << 20 }
     }
 }
 
-/// One simulation from cold.
+/// Runs one simulation from a cold start.
 fn simulated(
     registry: &Registry,
     cell: &Cell,
@@ -165,7 +165,7 @@ impl Figure for SimFigure {
     }
 
     fn batch(&self) -> usize {
-        // Enough that the cores are seldom idle, few enough that little is lost by stopping.
+        // Enough cells to keep the cores busy, few enough to lose little by stopping.
         self.cores * 8
     }
 

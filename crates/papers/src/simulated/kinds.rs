@@ -1,12 +1,12 @@
-//! Hits of leaves apart from those of all other pages, as leanstore VI-B's table needs them: an
-//! inner page of a tree hardly ever misses, and dilutes what a policy does.
+//! Hits of leaves, separate from those of all other pages, for leanstore VI-B's table. An inner
+//! page of a tree hardly ever misses, and would dilute the effect of a policy.
 
 use millpond_base::PageKind;
 use millpond_workload::trace::Batch;
 
 use millpond_lab::sim::{Future, Simulation, Stalled};
 
-/// References and hits of pages of one sort.
+/// References and hits of one kind of pages.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Hits {
     /// References.
@@ -16,13 +16,13 @@ pub struct Hits {
 }
 
 impl Hits {
-    /// Hits over references; 0 for none.
+    /// Returns hits over references; 0 without references.
     pub fn ratio(&self) -> f64 {
         if self.references == 0 { 0.0 } else { self.hits as f64 / self.references as f64 }
     }
 }
 
-/// Counts of a simulation, leaves apart.
+/// Counts of a simulation, with leaves separate.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct KindHits {
     /// Leaves of B-trees.
@@ -32,7 +32,7 @@ pub struct KindHits {
 }
 
 impl KindHits {
-    /// All pages.
+    /// Returns the hits of all pages.
     pub fn all(&self) -> Hits {
         Hits {
             references: self.leaves.references + self.others.references,
@@ -41,8 +41,8 @@ impl KindHits {
     }
 }
 
-/// Simulates `trace`, and counts from position `from` on, leaves and other pages apart.
-/// `simulation` is new and counts from its beginning.
+/// Simulates `trace`, and counts leaves and other pages separately from position `from` on.
+/// `simulation` must be new and count from its start.
 ///
 /// # Errors
 /// [`Stalled`].
@@ -57,7 +57,7 @@ pub fn hits_by_kind(
     let (mut part, mut hits_before) = (Batch::default(), 0);
     let mut at = 0;
     while at < trace.len() {
-        // Before the first reference that counts kinds need not be distinguished.
+        // Before the first counted reference, kinds need not be distinguished.
         let end = match at < from {
             true => from.min(trace.len()),
             false => (at..trace.len()).find(|i| is_leaf(*i) != is_leaf(at)).unwrap_or(trace.len()),
@@ -87,7 +87,7 @@ mod tests {
     use millpond_lab::registry::Registry;
     use millpond_lab::sim::SimOptions;
 
-    /// A root and leaves in turn, each leaf one of `leaves`.
+    /// Makes references to a root and one of `leaves` leaves, in turn.
     fn lookups(count: u64, leaves: u64) -> Batch {
         let mut trace = Batch::default();
         for i in 0..count {

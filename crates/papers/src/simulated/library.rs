@@ -1,4 +1,4 @@
-//! The traces of an experiment: made or recorded when they are needed, kept while they are.
+//! Traces of an experiment, made or recorded when needed, and kept as long.
 
 use millpond_base::Seed;
 use millpond_workload::generate::{generate, parse_params};
@@ -12,15 +12,15 @@ use millpond_lab::sim::Recorded;
 pub enum TraceKind {
     /// One of the generators of `millpond trace gen`, by its name.
     Generated,
-    /// Recorded from the engine, by a caller that can run it.
+    /// A recording of the engine, by a caller that can run it.
     Recorded,
 }
 
-/// Records a trace of the engine: its name, the scale, the repetition, which is the seed.
+/// Records a trace of the engine, by name, scale and repetition, which is also the seed.
 pub type Record =
     Box<dyn FnMut(&str, Scale, u64, &mut dyn Watch) -> Result<Batch, FigureError> + Send>;
 
-/// The traces of one experiment; the last ones that were used are kept.
+/// Traces of one experiment; the last used ones are kept.
 pub struct Library {
     scale: Scale,
     record: Record,
@@ -28,16 +28,16 @@ pub struct Library {
     kept: Vec<std::sync::Arc<Recorded>>,
 }
 
-/// Traces that are kept in memory: about 16 MB each.
+/// Number of traces kept in memory, about 16 MB each.
 const KEPT: usize = 8;
 
 impl Library {
-    /// Traces of these names and kinds.
+    /// Creates a library of traces of these names and kinds.
     pub fn new(scale: Scale, kinds: &[(&'static str, TraceKind)], record: Record) -> Library {
         Library { scale, record, kinds: kinds.to_vec(), kept: Vec::new() }
     }
 
-    /// The trace called `name`, made with the repetition as seed.
+    /// Returns the trace called `name`, made with the repetition as seed.
     ///
     /// # Errors
     /// [`FigureError`].
@@ -69,10 +69,11 @@ impl Library {
     }
 }
 
-/// A generator's trace as long as its default, which is the paper's; a small one for smoke tests.
+/// Returns a generator's trace of its default length, which is the paper's, or a small one for
+/// smoke tests.
 ///
 /// # Errors
-/// [`FigureError`] for a generator that there is not.
+/// [`FigureError`] for an unknown generator.
 pub fn generated(name: &str, scale: Scale, seed: u64) -> Result<Batch, FigureError> {
     let params = if scale == Scale::Quick { "pages=1k,refs=20k" } else { "" };
     let params = parse_params(params).map_err(FigureError::of)?;

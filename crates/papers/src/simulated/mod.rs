@@ -1,9 +1,9 @@
-//! Figures whose cells are simulations, and what only they count.
+//! Figures whose cells are simulations, with their special counts.
 //!
-//! - [`SimFigure`]: such a figure, as a plan of policies × traces × sizes.
+//! - [`SimFigure`]: a simulated figure, as a plan of policies × traces × sizes.
 //! - [`Library`]: the traces of one experiment.
-//! - [`KindHits`]: hits of leaves apart from those of other pages.
-//! - [`Watched`]: a simulation whose victims are looked at.
+//! - [`KindHits`]: hits of leaves, separate from those of other pages.
+//! - [`Watched`]: a simulation that examines its victims.
 
 mod figure;
 mod kinds;

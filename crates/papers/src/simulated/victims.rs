@@ -8,12 +8,12 @@ use millpond_lab::sim::{Simulation, Stalled};
 /// An evicted page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Victim {
-    /// Recency: references from the page's last one to the one that needed its frame. A page read
-    /// just before has 1.
+    /// Recency: number of references from the page's last one to the one that needed its frame. A
+    /// page read just before has 1.
     pub recency: u64,
-    /// References to it since it was loaded, that one counted.
+    /// References to the page since it was loaded, including the loading one.
     pub count: u32,
-    /// References to it since the beginning of the trace.
+    /// References to the page since the start of the trace.
     pub count_ever: u32,
 }
 
@@ -24,21 +24,21 @@ struct Held {
     count: u32,
 }
 
-/// A simulation whose victims are looked at, one by one.
+/// A simulation that examines its victims, one by one.
 ///
 /// The simulation must be new, with dense page numbers, and evict on demand. A page that the policy
-/// did not want is nobody's victim.
+/// refused to admit is no victim.
 pub struct Watched {
     simulation: Box<dyn Simulation>,
     frames: Vec<Held>,
-    /// By page: the time of its last reference, from 1, and how many there were.
+    /// By page: the time of its last reference, from 1, and the number of its references.
     last: Vec<(u64, u32)>,
     now: u64,
     part: Batch,
 }
 
 impl Watched {
-    /// A new simulation of `frames` frames, and what is to be remembered of it.
+    /// Wraps a new simulation of `frames` frames.
     pub fn new(simulation: Box<dyn Simulation>, frames: u32, distinct: u64) -> Watched {
         Watched {
             simulation,
@@ -54,8 +54,8 @@ impl Watched {
         self.simulation.as_ref()
     }
 
-    /// Simulates more references, hands each victim to `seen`, and returns the hits. Pages whose
-    /// number is not below `distinct` are simulated, and not looked at.
+    /// Simulates more references, passes each victim to `seen`, and returns the hits. Pages with
+    /// numbers from `distinct` on are simulated but not examined.
     ///
     /// # Errors
     /// [`Stalled`].
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(hits, 2);
         assert_eq!(all, [(3, 1, 1), (3, 1, 1), (5, 1, 1)]);
         let (_, all) = victims("lru", 2, &[0, 0, 1, 2, 0, 3, 4]);
-        // 0 leaves with two references; when it leaves again it has one, and three ever.
+        // 0 is evicted with two references; when it is evicted again it has one, and three in all.
         assert_eq!(all, [(2, 2, 2), (2, 1, 1), (2, 1, 1), (2, 1, 3)]);
         let (_, all) = victims("mru", 2, &[0, 1, 2]);
         assert_eq!(all, [(1, 1, 1)], "the page read just before");

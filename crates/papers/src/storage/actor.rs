@@ -2,21 +2,22 @@
 
 use std::collections::VecDeque;
 
-/// Someone who syncs: jobs one after the other, each done when all of its writes are.
+/// Actor that syncs. Its jobs run one after the other, and each is done when all of its
+/// writes are.
 #[derive(Default)]
 pub(super) struct Actor {
-    /// Pages that each job is to make durable.
+    /// Pages that each job must make durable.
     jobs: VecDeque<Vec<u64>>,
-    /// Writes of the job at work that are not done.
+    /// Pending writes of the current job.
     outstanding: usize,
-    /// Clients that wait until it has less to do.
+    /// Clients that wait until the actor has less to do.
     pub waiting: Vec<usize>,
-    /// The transaction for which it was last given something.
+    /// Transaction for which it last got a job.
     pub of: u64,
 }
 
 impl Actor {
-    /// Pages that wait, and whether it is at work.
+    /// Returns `true` if no job waits and none is running.
     pub fn is_idle(&self) -> bool {
         self.jobs.is_empty() && self.outstanding == 0
     }
@@ -41,7 +42,7 @@ impl Actor {
         self.outstanding += writes;
     }
 
-    /// One write is done; whether it was the last.
+    /// Records a completed write; returns `true` if it was the last one.
     pub fn done(&mut self) -> bool {
         self.outstanding = self.outstanding.saturating_sub(1);
         self.outstanding == 0

@@ -1,10 +1,10 @@
 //! A RAID-5 array behind a controller with a write-back cache.
 //!
-//! A write is done when the cache has it, which a battery keeps. The cache is flushed stripe by
-//! stripe in ascending order, each time that an interval is over, and at once where more than some
-//! share of it is full. A read that the cache has no part of goes to the disks; read data are not
-//! kept (*direct I/O*, the default of such controllers). On each disk reads for the host go before
-//! what the flush does, by the rule of [`Elevator`].
+//! A write is done when the cache, which has a battery, holds it. The cache is flushed stripe by
+//! stripe in ascending order, at regular intervals, and immediately if it is fuller than some
+//! share. A read goes to the disks if the cache holds no part of it; read data are not kept
+//! (*direct I/O*, the default of such controllers). On each disk, reads for the host go before
+//! requests of the flush, by the rule of [`Elevator`].
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
@@ -23,26 +23,26 @@ pub struct ArraySpec {
     pub raid: Raid,
     /// Disks of the array.
     pub disk: DiskSpec,
-    /// Requests that a drive holds at most.
+    /// Maximum number of requests that a drive holds.
     pub tags: usize,
-    /// Sectors that the cache accounts for together; requests are multiples of them.
+    /// Sectors of a cache block; requests are multiples of it.
     pub block: u64,
     /// Bytes of the write-back cache.
     pub cache: u64,
-    /// Share of it from which on it is flushed at once.
+    /// Share of the cache from which it is flushed immediately.
     pub high: f64,
     /// Time between two flushes.
     pub flush: Nanos,
-    /// Stripes that are flushed at the same time.
+    /// Number of stripes that are flushed at the same time.
     pub stripes: usize,
-    /// Time that the controller and the bus need for a request.
+    /// Time of the controller and the bus per request.
     pub overhead: Nanos,
 }
 
 impl ArraySpec {
-    /// The thesis' array (li 4.4.2.2): four disks, units of 64 KiB, 256 MB of write-back cache.
-    /// That it is flushed every four seconds, from 80 % full on at once, and eight stripes at a
-    /// time is ours.
+    /// Returns the thesis' array (li 4.4.2.2): four disks, units of 64 KiB, 256 MB of write-back
+    /// cache. The flush parameters are ours: every four seconds, immediately from 80 % on, and
+    /// eight stripes at a time.
     pub fn new(block: u64) -> ArraySpec {
         ArraySpec {
             raid: Raid { disks: 4, unit: 64 * 1024 / SECTOR },
@@ -58,28 +58,28 @@ impl ArraySpec {
     }
 }
 
-/// Why a disk does something.
+/// Cause of a disk request.
 #[derive(Clone, Copy)]
 enum Cause {
     Read(u64),
     Flush(u64),
 }
 
-/// A stripe that is being flushed.
+/// A stripe during its flush.
 struct Flushing {
     blocks: Vec<u64>,
     writes: Vec<Part>,
     outstanding: usize,
 }
 
-/// The array at work.
+/// An array with its state.
 pub struct Array {
     spec: ArraySpec,
     disks: Vec<Single>,
     dirty: BTreeSet<u64>,
     /// Blocks on their way to the disks.
     leaving: HashSet<u64>,
-    /// Stripes that this flush still has to do.
+    /// Remaining stripes of the current flush.
     to_flush: VecDeque<u64>,
     flushing: BTreeMap<u64, Flushing>,
     next_flush: Option<Nanos>,
@@ -87,7 +87,7 @@ pub struct Array {
     waiting: VecDeque<Request>,
     causes: HashMap<u64, Cause>,
     ids: u64,
-    /// Parts of the host's reads that are not done.
+    /// Number of pending parts of each host read.
     reads: HashMap<u64, usize>,
     done: BinaryHeap<Reverse<(Nanos, u64)>>,
     disk_reads: u64,
@@ -95,7 +95,7 @@ pub struct Array {
 }
 
 impl Array {
-    /// An array with an empty cache.
+    /// Creates an array with an empty cache.
     pub fn new(spec: ArraySpec) -> Array {
         let disk = || Single::new(spec.disk, Elevator::default(), spec.tags);
         Array {
@@ -116,7 +116,7 @@ impl Array {
         }
     }
 
-    /// Read and write requests of its disks so far.
+    /// Returns the read and write requests of its disks so far.
     pub fn disk_requests(&self) -> (u64, u64) {
         (self.disk_reads, self.disk_writes)
     }
@@ -138,8 +138,8 @@ impl Array {
         (self.dirty.len() + self.leaving.len()) as u64
     }
 
-    /// Takes a write into the cache, if it has room. One larger than the cache goes into an empty
-    /// one.
+    /// Takes a write into the cache, if there is room; returns `false` if not. An empty cache
+    /// takes even a write that is larger than the cache.
     fn accept(&mut self, now: Nanos, request: &Request) -> bool {
         let new = self.blocks(request).filter(|block| !self.dirty.contains(block)).count() as u64;
         if self.used() + new > self.room() && self.used() > 0 {
@@ -165,7 +165,7 @@ impl Array {
         block * self.spec.block / self.spec.raid.stripe_sectors()
     }
 
-    /// Begins a flush of all that is dirty, if none is under way.
+    /// Starts a flush of all dirty blocks, if none is running.
     fn begin_flush(&mut self, now: Nanos) {
         if !self.to_flush.is_empty() {
             return;
@@ -176,7 +176,7 @@ impl Array {
         self.flush_on(now);
     }
 
-    /// Flushes further stripes, as many as may be at a time.
+    /// Flushes further stripes, up to the number that may run at a time.
     fn flush_on(&mut self, now: Nanos) {
         while self.flushing.len() < self.spec.stripes.max(1)
             && let Some(stripe) = self.to_flush.pop_front()
@@ -214,7 +214,7 @@ impl Array {
         }
     }
 
-    /// Goes on with a stripe whose outstanding reads or writes are done.
+    /// Continues with a stripe whose pending reads or writes are done.
     fn flushed(&mut self, now: Nanos, stripe: u64) {
         let Some(flushing) = self.flushing.get_mut(&stripe) else { return };
         let writes = std::mem::take(&mut flushing.writes);
@@ -333,7 +333,8 @@ mod tests {
         Request { is_write: false, id: 1_000_000 + page, ..write(page, 1) }
     }
 
-    /// Runs until nothing is left to do; returns when the last request was done, and when all was.
+    /// Runs until the array is idle; returns the time of the last request's completion, and the
+    /// time of idleness.
     fn finish(array: &mut Array, requests: usize) -> (Nanos, Nanos) {
         let (mut done, mut last, mut now) = (Vec::new(), 0, 0);
         while let Some(next) = array.next() {
@@ -398,7 +399,7 @@ mod tests {
             }
             times.push(finish(&mut array, 2400));
             let (_, writes) = array.disk_requests();
-            // Some of 2,000 pages share one of 4,167 stripes, and with it a parity.
+            // Some of the 2,000 pages share one of 4,167 stripes, and so a parity.
             assert!((3_300..4_000).contains(&writes), "{writes}");
         }
         assert!(times[0].0 > times[1].0, "{times:?}");

@@ -2,14 +2,15 @@
 
 use super::request::{Nanos, Request};
 
-/// A device in virtual time: requests go in, and are done some time later.
+/// A device in virtual time, which completes submitted requests some time later.
 pub trait Device {
-    /// A request comes at `now`, which never goes back.
+    /// Submits a request at `now`, which never decreases.
     fn submit(&mut self, now: Nanos, request: Request);
 
-    /// Returns the time at which the device next has something to do; `None` where it is idle.
+    /// Returns the time of the device's next action; `None` if it is idle.
     fn next(&self) -> Option<Nanos>;
 
-    /// Does what is due at `now`; the ids of requests that are done are appended to `done`.
+    /// Performs the actions due at `now`, and appends the ids of completed requests to
+    /// `done`.
     fn advance(&mut self, now: Nanos, done: &mut Vec<u64>);
 }

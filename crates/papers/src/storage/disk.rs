@@ -1,12 +1,12 @@
-//! A disk: an arm that seeks, platters that turn, and what is transferred meanwhile.
+//! A disk with a seeking arm, turning platters, and transfers.
 //!
 //! The time of a seek over `d` cylinders is `c + a √(d − 1) + b (d − 1)`, with three constants that
 //! follow from a data sheet (Lee and Katz, 1993). The sheet has the times of seeks over one
 //! cylinder, over a third of the cylinders (the average of random ones) and over all of them. The
-//! platters' position is the time modulo a turn, and sectors are skewed from track to track so that
-//! reading on across tracks costs no turn. One zone of tracks is modelled, since a file of 1 GB
-//! lies in one. The drive's buffer is not: reads are of pages at random, and a write is done when
-//! it is on the platter, as drives for servers were delivered.
+//! platters' position is the time modulo a turn. Sectors are skewed from track to track, so that
+//! sequential reads across tracks lose no turn. The model has one zone of tracks, since a file of 1
+//! GB fits into one. It has no drive buffer: reads are of random pages, and a write is done when it
+//! is on the platter, the factory setting of server drives.
 
 use super::request::{Nanos, Request};
 
@@ -21,22 +21,23 @@ pub struct DiskSpec {
     pub heads: u64,
     /// Cylinders.
     pub cylinders: u64,
-    /// Seeks over one cylinder, of random length in the mean, and over all cylinders.
+    /// Times of a seek over one cylinder, of an average random seek, and of a seek over all
+    /// cylinders.
     pub seeks: [Nanos; 3],
-    /// Time that a write needs more than a read after the arm or the head changed.
+    /// Extra time of a write after a change of arm position or head.
     pub write_settle: Nanos,
     /// Change of head.
     pub switch: Nanos,
-    /// Time that passes before the drive begins with a request.
+    /// Time before the drive starts a request.
     pub overhead: Nanos,
 }
 
 const MICROS: Nanos = 1_000;
 
 impl Default for DiskSpec {
-    /// A SCSI disk of 10,000 turns a minute and 73 GB, as a server of 2004 to 2006 had them; the
-    /// thesis names no model. Seeks of 0.2, 4.7 and 9.7 ms for reads and 0.5 ms more for writes are
-    /// those of data sheets of that class; 460 KB a track are 77 MB/s on the outer tracks.
+    /// Returns a SCSI disk of 10,000 turns a minute and 73 GB, typical of servers of 2004 to 2006;
+    /// the thesis names no model. Seeks of 0.2, 4.7 and 9.7 ms for reads and 0.5 ms more for writes
+    /// are from data sheets of that class; 460 KB a track are 77 MB/s on the outer tracks.
     fn default() -> DiskSpec {
         DiskSpec {
             turn: 6_000 * MICROS,
@@ -52,7 +53,7 @@ impl Default for DiskSpec {
 }
 
 impl DiskSpec {
-    /// Time of a seek over `distance` cylinders.
+    /// Returns the time of a seek over `distance` cylinders.
     pub fn seek(&self, distance: u64) -> Nanos {
         if distance == 0 {
             return 0;
@@ -65,19 +66,19 @@ impl DiskSpec {
         (single + a * over.sqrt() + b * over).round() as Nanos
     }
 
-    /// Sectors of which the beginning of a track lies behind that of the track before: what passes
+    /// Returns the offset of a track's start to that of the previous track: the sectors that pass
     /// while the head changes or the arm moves by one cylinder.
     fn skew(&self) -> u64 {
         let longest = self.switch.max(self.seeks[0]);
         (longest * self.track).div_ceil(self.turn)
     }
 
-    /// Time in which sectors pass.
+    /// Returns the time in which `sectors` pass.
     fn passing(&self, sectors: u64) -> Nanos {
         sectors * self.turn / self.track
     }
 
-    /// Position of a sector on its track, in time of a turn.
+    /// Returns the position of a sector on its track, as a time within a turn.
     fn angle(&self, sector: u64) -> Nanos {
         let (track, at) = (sector / self.track, sector % self.track);
         self.passing((at + track * self.skew()) % self.track)
@@ -88,22 +89,22 @@ impl DiskSpec {
     }
 }
 
-/// A disk at work.
+/// A disk with the position of its arm.
 #[derive(Clone, Debug)]
 pub struct Disk {
     spec: DiskSpec,
-    /// The track below the head.
+    /// Track below the head.
     track: u64,
 }
 
 impl Disk {
-    /// A disk whose arm is at the first cylinder.
+    /// Creates a disk whose arm is at the first cylinder.
     pub fn new(spec: DiskSpec) -> Disk {
         Disk { spec, track: 0 }
     }
 
-    /// Returns the time at which a request would be done that the drive has had since `arrived` and
-    /// begins with at `now`. The overhead of a request overlaps with the request before it.
+    /// Returns the completion time of a request that arrived at `arrived` and starts at `now`. The
+    /// overhead of a request overlaps with the request before it.
     pub fn done_at(&self, now: Nanos, arrived: Nanos, request: &Request) -> Nanos {
         let spec = &self.spec;
         let begun = now.max(arrived + spec.overhead);
@@ -122,14 +123,14 @@ impl Disk {
         there + wait + spec.passing(request.sectors + crossed * spec.skew())
     }
 
-    /// Serves a request; returns when it is done.
+    /// Serves a request; returns its completion time.
     pub fn serve(&mut self, now: Nanos, arrived: Nanos, request: &Request) -> Nanos {
         let done = self.done_at(now, arrived, request);
         self.track = (request.sector + request.sectors.max(1) - 1) / self.spec.track;
         done
     }
 
-    /// The cylinder below the arm.
+    /// Returns the cylinder below the arm.
     pub fn cylinder(&self) -> u64 {
         self.spec.cylinder(self.track * self.spec.track)
     }
@@ -139,7 +140,8 @@ impl Disk {
 mod tests {
     use super::*;
 
-    /// Round numbers: 100 sectors a track in 10 ms, no skew but that of a switch of 1 ms.
+    /// Returns a disk with round numbers: 100 sectors a track in 10 ms, and only the skew of a
+    /// switch of 1 ms.
     fn spec() -> DiskSpec {
         DiskSpec {
             turn: 10_000_000,
@@ -161,7 +163,8 @@ mod tests {
     fn seeks_are_those_of_the_data_sheet() {
         let spec = spec();
         assert_eq!((spec.seek(0), spec.seek(1)), (0, 1_000_000));
-        // Over all: c + a √C + b C with a = (−10 + 75 − 45) / 300 and b = (7 − 75 + 72) / 30,000.
+        // Over all cylinders: c + a √C + b C with a = (−10 + 75 − 45) / 300 and b = (7 − 75 + 72) /
+        // 30,000.
         let full = spec.seek(10_001);
         assert!(full.abs_diff(1_000_000 + 6_666_667 + 1_333_333) < 10, "{full}");
         let third = spec.seek(10_000 / 3);
@@ -177,7 +180,7 @@ mod tests {
         assert_eq!(disk.serve(0, 0, &read(50, 10)), 6_000_000);
         // The next sector is below the head.
         assert_eq!(disk.serve(6_000_000, 6_000_000, &read(60, 10)), 7_000_000);
-        // A moment too late it is missed, and comes after a turn.
+        // A moment too late, the sector is missed and comes after a turn.
         assert_eq!(disk.done_at(7_000_001, 7_000_001, &read(70, 10)), 18_000_000);
         // Track 1 begins ten sectors later: a switch of 1 ms, then sector 0 of it at 11 ms.
         assert_eq!(disk.serve(7_000_000, 7_000_000, &read(100, 10)), 12_000_000);
@@ -189,7 +192,7 @@ mod tests {
         assert_eq!(disk.done_at(10_400_000, 0, &read(200, 10)), 13_000_000);
         assert_eq!(disk.done_at(10_400_000, 0, &write), 13_000_000);
         assert_eq!(disk.done_at(10_600_000, 0, &write), 23_000_000, "the write misses it");
-        // Both tracks of a cylinder and on: 200 sectors and one crossing of ten sectors.
+        // Both tracks of a cylinder: 200 sectors and one crossing of ten sectors.
         assert_eq!(Disk::new(spec()).serve(0, 0, &read(0, 200)), 21_000_000);
     }
 

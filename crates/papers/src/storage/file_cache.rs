@@ -1,24 +1,24 @@
-//! An operating system's file cache: clean and dirty pages by their last use, written back in the
-//! order of their places (li 4.4.1.2).
+//! An operating system's file cache: clean and dirty pages by their last use, written back in disk
+//! order (li 4.4.1.2).
 //!
-//! A sync of the whole file writes all dirty pages, a sync of ranges those that it names; both in
-//! ascending order, as Linux writes a file's pages, and the engine its ranges. Where more than a
-//! limit are dirty, some are written in the background: in ascending order from where the last
-//! batch ended, as Linux' flusher does (`range_cyclic`), or the least recently used ones in that
-//! order, as its reclaim does where it meets dirty pages first. A page that has been handed out
-//! to be written is clean, unless it is written to again.
+//! A sync of the whole file writes all dirty pages, and a sync of ranges only the named ones. Both
+//! write in ascending order, like Linux for a file's pages and the engine for its ranges. If more
+//! pages are dirty than a limit, some are written in the background. The batch either ascends from
+//! the end of the last batch, like Linux' flusher (`range_cyclic`), or takes the least recently
+//! used pages in that order, like its reclaim when it meets dirty pages first. A page that was
+//! returned for writing is clean until it is written to again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// A page: its last use, and whether it is dirty.
+/// A page: its last use, and its dirty state.
 #[derive(Clone, Copy)]
 struct Kept {
     used: u64,
     is_dirty: bool,
 }
 
-/// The cache of one file.
+/// File cache of one file.
 pub struct FileCache {
     capacity: usize,
     limit: usize,
@@ -26,16 +26,16 @@ pub struct FileCache {
     kept: HashMap<u64, Kept>,
     clean: BTreeSet<(u64, u64)>,
     dirty: BTreeSet<u64>,
-    /// The dirty pages by their last use, where the background goes by it.
+    /// Dirty pages by their last use, if background writes use that order.
     aged: Option<BTreeSet<(u64, u64)>>,
     uses: u64,
-    /// The last page that was written in the background.
+    /// Last page written in the background.
     cursor: Option<u64>,
 }
 
 impl FileCache {
-    /// An empty cache for `capacity` pages, of which `limit` may be dirty before batches of `batch`
-    /// pages are written in the background; all at least 1.
+    /// Creates an empty cache for `capacity` pages, of which `limit` may be dirty before batches of
+    /// `batch` pages are written in the background. All three are at least 1.
     pub fn new(capacity: usize, limit: usize, batch: usize) -> FileCache {
         FileCache {
             capacity: capacity.max(1),
@@ -57,7 +57,7 @@ impl FileCache {
         self
     }
 
-    /// Pages that it holds.
+    /// Returns the number of cached pages.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
@@ -67,7 +67,7 @@ impl FileCache {
         self.kept.is_empty()
     }
 
-    /// Dirty pages.
+    /// Returns the number of dirty pages.
     pub fn dirty_pages(&self) -> usize {
         self.dirty.len()
     }
@@ -88,7 +88,7 @@ impl FileCache {
         true
     }
 
-    /// A page that was read from the disk. Where all pages are dirty it is not kept.
+    /// Adds a page that was read from the disk. If all pages are dirty, it is not kept.
     pub fn fill(&mut self, page: u64) {
         if self.read(page) || !self.make_room() {
             return;
@@ -97,8 +97,8 @@ impl FileCache {
         self.clean.insert((self.uses, page));
     }
 
-    /// A page is written into it. There is always room for it: where all pages are dirty, the
-    /// cache holds one more until some are written back.
+    /// Writes a page into the cache. There is always room: if all pages are dirty, the cache holds
+    /// one more until some are written back.
     pub fn write(&mut self, page: u64) {
         self.uses += 1;
         let now = Kept { used: self.uses, is_dirty: true };
@@ -123,7 +123,8 @@ impl FileCache {
         self.dirty.insert(page);
     }
 
-    /// Drops clean pages, least recently used first, until one more fits.
+    /// Drops clean pages, least recently used first, until one more fits; returns `false` if none
+    /// fits.
     fn make_room(&mut self) -> bool {
         while self.kept.len() >= self.capacity {
             let Some((_, page)) = self.clean.pop_first() else { return false };
@@ -143,7 +144,7 @@ impl FileCache {
         }
     }
 
-    /// Hands out those of these pages that are dirty, in ascending order; they are clean then.
+    /// Returns the dirty ones of `pages` in ascending order, and marks them clean.
     pub fn sync(&mut self, pages: &[u64]) -> Vec<u64> {
         let is_dirty = |page: &u64| self.dirty.contains(page);
         let mut due: Vec<u64> = pages.iter().copied().filter(is_dirty).collect();
@@ -153,7 +154,7 @@ impl FileCache {
         due
     }
 
-    /// Hands out the next batch that is to be written in the background, if too many are dirty.
+    /// Returns the next batch for a background write, if too many pages are dirty.
     pub fn background(&mut self) -> Vec<u64> {
         if self.dirty.len() <= self.limit {
             return Vec::new();

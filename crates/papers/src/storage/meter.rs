@@ -1,8 +1,8 @@
-//! Counts that the operating system keeps of a device: `iostat`'s columns.
+//! The operating system's counts of a device: `iostat`'s columns.
 
 use super::request::{Nanos, Request};
 
-/// Requests of a device, and the time with any.
+/// Requests of a device, and its busy time.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Meter {
     /// Read requests.
@@ -13,14 +13,14 @@ pub struct Meter {
     pub sectors_read: u64,
     /// Sectors written.
     pub sectors_written: u64,
-    /// Time with a request or more.
+    /// Time with at least one pending request.
     pub busy: Nanos,
     outstanding: u64,
     since: Nanos,
 }
 
 impl Meter {
-    /// A request is sent.
+    /// Counts a sent request.
     pub fn sent(&mut self, now: Nanos, request: &Request) {
         if self.outstanding == 0 {
             self.since = now;
@@ -34,7 +34,7 @@ impl Meter {
         *sectors += request.sectors;
     }
 
-    /// A request is done.
+    /// Counts a completed request.
     pub fn done(&mut self, now: Nanos) {
         self.outstanding = self.outstanding.saturating_sub(1);
         if self.outstanding == 0 {
@@ -42,7 +42,7 @@ impl Meter {
         }
     }
 
-    /// The counts from `then` to `now`.
+    /// Returns the counts from `then` to `now`.
     #[must_use]
     pub fn since(&self, then: &Meter, then_at: Nanos, now: Nanos) -> Meter {
         let busy = |meter: &Meter, at: Nanos| {
@@ -59,7 +59,8 @@ impl Meter {
         }
     }
 
-    /// `iostat`'s service time: time with requests over their number, in milliseconds.
+    /// Returns `iostat`'s service time: busy time over the number of requests, in
+    /// milliseconds.
     pub fn service_ms(&self) -> f64 {
         self.busy as f64 / 1e6 / (self.reads + self.writes).max(1) as f64
     }

@@ -2,7 +2,7 @@
 //! RAID-5 array with a write-back cache, an operating system's file cache, and the clients, page
 //! cleaners and syncs that use them (li 4.4).
 //!
-//! Everything is deterministic: the same requests take the same time on every machine.
+//! The model is deterministic: the same requests take the same time on every machine.
 
 mod actor;
 mod array;

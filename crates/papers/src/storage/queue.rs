@@ -1,24 +1,25 @@
-//! Queue of the operating system above a drive. The queue sorts requests by their place, and lets
-//! reads go before writes, within limits (the rule of Linux' *deadline* scheduler without its
-//! deadlines).
+//! Request queue of the operating system above a drive. It sorts requests by their sector, and
+//! lets reads go before writes, within limits (the rule of Linux' *deadline* scheduler without
+//! its deadlines).
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::request::{Nanos, Request};
 
-/// The rule of a queue.
+/// Parameters of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Elevator {
-    /// Requests of one kind that are served in ascending order before the kind may change.
+    /// Number of requests of one kind, served in ascending order, before the kind may change.
     pub batch: u32,
-    /// Batches of reads that may go before a batch of writes that waits.
+    /// Number of read batches that may go before a waiting write batch.
     pub starved: u32,
-    /// Writes that are sorted; further ones wait in the order in which they came.
+    /// Number of sorted writes; further ones wait in order of arrival.
     pub depth: usize,
 }
 
 impl Default for Elevator {
-    /// The defaults of Linux: batches of 16, two of reads before one of writes, 128 requests.
+    /// Returns the defaults of Linux: batches of 16, two of reads before one of writes, 128
+    /// requests.
     fn default() -> Elevator {
         Elevator { batch: 16, starved: 2, depth: 128 }
     }
@@ -27,7 +28,7 @@ impl Default for Elevator {
 /// Requests of one kind, by their sector and the order of arrival.
 type Sorted = BTreeMap<(u64, u64), (Request, Nanos)>;
 
-/// The requests that wait for a drive.
+/// Requests that wait for a drive.
 #[derive(Clone, Debug)]
 pub struct Queue {
     elevator: Elevator,
@@ -35,16 +36,16 @@ pub struct Queue {
     sorted: [Sorted; 2],
     waiting: VecDeque<(Request, Nanos)>,
     arrivals: u64,
-    /// Of which kind the batch is, and how many of it are left.
+    /// Kind of the current batch, and its remaining requests.
     kind: usize,
     left: u32,
     passed: u32,
-    /// The sector behind the last request that left.
+    /// Sector after the end of the last taken request.
     last: u64,
 }
 
 impl Queue {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(elevator: Elevator) -> Queue {
         Queue {
             elevator,
@@ -63,7 +64,7 @@ impl Queue {
         self.sorted.iter().all(BTreeMap::is_empty) && self.waiting.is_empty()
     }
 
-    /// A request came at `now`.
+    /// Adds a request that arrived at `now`.
     pub fn add(&mut self, now: Nanos, request: Request) {
         if request.is_write && self.sorted[1].len() >= self.elevator.depth.max(1) {
             self.waiting.push_back((request, now));
@@ -78,7 +79,7 @@ impl Queue {
         self.sorted[usize::from(request.is_write)].insert(key, (request, now));
     }
 
-    /// Takes the request that is next, with the time at which it came.
+    /// Takes the next request, with its time of arrival.
     pub fn take(&mut self) -> Option<(Request, Nanos)> {
         let ahead = |sorted: &Sorted, last| sorted.range((last, 0)..).next().map(|(key, _)| *key);
         let mut next = None;
@@ -89,7 +90,7 @@ impl Queue {
             self.choose_kind();
             self.left = self.elevator.batch.max(1);
             let sorted = &self.sorted[self.kind];
-            // Back to the lowest where nothing lies ahead.
+            // If nothing is ahead, continue with the lowest sector.
             next = ahead(sorted, self.last).or_else(|| sorted.keys().next().copied());
         }
         let (request, came) = self.sorted[self.kind].remove(&next?)?;
@@ -138,9 +139,9 @@ mod tests {
         let (r, w) = (|sector| (sector, false), |sector| (sector, true));
         let all = Elevator::default();
         assert_eq!(order(all, &[r(7), r(3), r(5)]), [r(3), r(5), r(7)]);
-        // Reads first, then writes from where the arm is, then from the lowest.
+        // Reads come first, then writes from the arm's position on, then from the lowest.
         assert_eq!(order(all, &[w(9), w(1), r(5)]), [r(5), w(9), w(1)]);
-        // Of writes two are sorted at a time.
+        // Two writes are sorted at a time.
         let two = Elevator { depth: 2, ..all };
         assert_eq!(order(two, &[w(9), w(5), w(1), w(2)]), [w(5), w(9), w(1), w(2)]);
     }

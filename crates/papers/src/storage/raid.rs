@@ -2,28 +2,28 @@
 
 use std::ops::Range;
 
-/// A row of sectors on one disk.
+/// Consecutive sectors on one disk.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Part {
     /// Number of the disk.
     pub disk: usize,
-    /// First sector there.
+    /// First sector on that disk.
     pub sector: u64,
     /// Number of sectors.
     pub sectors: u64,
 }
 
-/// The layout: stripes of one unit on each disk, of which one holds parity, on another disk from
-/// stripe to stripe (left-symmetric).
+/// The layout. A stripe has one unit on each disk, and one of these units holds parity, which moves
+/// from disk to disk (left-symmetric).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Raid {
-    /// Disks, at least 3.
+    /// Number of disks, at least 3.
     pub disks: usize,
     /// Sectors of a unit.
     pub unit: u64,
 }
 
-/// Reads that precede the write of a stripe, and the writes.
+/// Writes to a stripe, and the reads that precede them.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct StripeWrite {
     /// Old data and parity.
@@ -33,22 +33,22 @@ pub struct StripeWrite {
 }
 
 impl Raid {
-    /// Sectors of data in a stripe.
+    /// Returns the number of data sectors in a stripe.
     pub fn stripe_sectors(&self) -> u64 {
         self.unit * (self.disks as u64 - 1)
     }
 
-    /// The disk that has a stripe's parity.
+    /// Returns the disk with a stripe's parity.
     pub fn parity_disk(&self, stripe: u64) -> usize {
         self.disks - 1 - (stripe % self.disks as u64) as usize
     }
 
-    /// The disk that has a stripe's unit number `unit` of data.
+    /// Returns the disk with a stripe's data unit number `unit`.
     fn data_disk(&self, stripe: u64, unit: u64) -> usize {
         (self.parity_disk(stripe) + 1 + unit as usize) % self.disks
     }
 
-    /// Returns the places of sectors: one part for each unit.
+    /// Returns the places of sectors, one part for each unit.
     pub fn parts(&self, sector: u64, sectors: u64) -> Vec<Part> {
         let (mut at, end) = (sector, sector + sectors);
         let mut parts = Vec::new();
@@ -63,13 +63,13 @@ impl Raid {
         parts
     }
 
-    /// Returns the reads and writes that store these sectors of a stripe; `dirty` ascends, relative
-    /// to the stripe, and no range crosses a unit. Read is the smaller of two sets: the old data
-    /// and parity (two reads and two writes for a page), or the rest of the stripe. A whole stripe
-    /// needs no read.
+    /// Returns the reads and writes that store the sectors `dirty` of a stripe. The ranges ascend,
+    /// are relative to the stripe, and do not cross units. The reads are the smaller of two sets:
+    /// the old data and parity (two reads and two writes for a page), or the rest of the stripe. A
+    /// whole stripe needs no read.
     pub fn write(&self, stripe: u64, dirty: &[Range<u64>]) -> StripeWrite {
         let units = self.disks as u64 - 1;
-        // Of each unit what is written, and whether without a gap.
+        // Written span of each unit, and its number of written sectors, which reveals gaps.
         let mut spans: Vec<Option<(Range<u64>, u64)>> = vec![None; units as usize];
         for range in dirty {
             let at = (range.start / self.unit) as usize;
@@ -141,16 +141,17 @@ mod tests {
         assert_eq!(counts(std::slice::from_ref(&(32..64))), (2, 2));
         let whole: Vec<Range<u64>> = (0..12).map(|at| at * 32..at * 32 + 32).collect();
         assert_eq!(counts(&whole), (0, 4));
-        // Two whole units: the third is read, not two and the parity.
+        // Two whole units: the third unit is read, instead of two and the parity.
         assert_eq!(counts(&whole[..8]), (1, 3));
-        // The same page of two units: two reads of data and one of parity, or one of the third.
+        // The same page of two units: two reads of data and one of parity, or one read of the third
+        // unit.
         assert_eq!(counts(&[0..32, 128..160]), (1, 3));
-        // Different pages of two units: three either way; old data and parity.
+        // Different pages of two units: three reads either way, so old data and parity.
         assert_eq!(counts(&[0..32, 160..192]), (3, 3));
         let write = RAID.write(0, &[0..32, 160..192]);
         assert_eq!(write.reads, write.writes);
         assert_eq!(write.writes[2], Part { disk: 3, sector: 0, sectors: 64 });
-        // Two pages of a unit with a gap: what lies between is written, too.
+        // Two pages of a unit with a gap: the gap is written too.
         let write = RAID.write(0, &[0..32, 64..96]);
         assert_eq!(write.writes[0], Part { disk: 0, sector: 0, sectors: 96 });
         assert_eq!(write.reads.len(), 2);

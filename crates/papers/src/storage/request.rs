@@ -1,12 +1,12 @@
 //! Requests of a disk.
 
-/// Virtual time, in nanoseconds from the beginning.
+/// Virtual time, in nanoseconds from the start.
 pub type Nanos = u64;
 
 /// Bytes of a sector.
 pub const SECTOR: u64 = 512;
 
-/// Sectors that one request has at most: 512 KiB, as Linux sends them.
+/// Maximum sectors of a request: 512 KiB, as in Linux.
 const SECTORS_MAX: u64 = 1024;
 
 /// One request of a device.
@@ -22,8 +22,8 @@ pub struct Request {
     pub id: u64,
 }
 
-/// Rows of neighbouring pages as requests: `pages` ascend, each has `page_sectors` sectors. Gives
-/// the first sector and the number of sectors of each, 512 KiB at most.
+/// Merges neighbouring pages into requests. `pages` ascend, and each has `page_sectors` sectors.
+/// Returns the first sector and the number of sectors of each request, at most 512 KiB.
 ///
 /// ```
 /// use millpond_papers::storage::merged;

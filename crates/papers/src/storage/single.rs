@@ -5,21 +5,21 @@ use super::disk::{Disk, DiskSpec};
 use super::queue::{Elevator, Queue};
 use super::request::{Nanos, Request};
 
-/// A disk with a sorted queue, and requests that the drive holds and takes in the order in which
-/// it can reach them (tagged queuing).
+/// A disk with a sorted queue. The drive holds some requests and serves them in the order in
+/// which it can reach them (tagged queuing).
 #[derive(Clone, Debug)]
 pub struct Single {
     disk: Disk,
     queue: Queue,
-    /// Requests that the drive holds at most.
+    /// Maximum number of requests that the drive holds.
     tags: usize,
     held: Vec<(Request, Nanos)>,
     at_work: Option<(Nanos, u64)>,
 }
 
 impl Single {
-    /// An idle disk; a drive that holds `tags` requests, at least 1, serves of them the one first
-    /// that is done first.
+    /// Creates an idle disk whose drive holds `tags` requests, at least 1, and always serves the
+    /// one that completes first.
     pub fn new(spec: DiskSpec, elevator: Elevator, tags: usize) -> Single {
         let (disk, queue) = (Disk::new(spec), Queue::new(elevator));
         Single { disk, queue, tags: tags.max(1), held: Vec::new(), at_work: None }
@@ -66,7 +66,7 @@ impl Device for Single {
 mod tests {
     use super::*;
 
-    /// Time in which a device does these requests, all there at the beginning.
+    /// Returns the time of a device for these requests, all submitted at the start.
     pub(crate) fn time(device: &mut dyn Device, sectors: &[u64]) -> Nanos {
         for (id, sector) in sectors.iter().enumerate() {
             let (sector, id) = (*sector, id as u64);
@@ -94,7 +94,7 @@ mod tests {
         assert!(some < one && all < some, "{one} {some} {all}");
         // 3.0 ms of half a turn, 0.2 of transfer, 0.5 of settling, 0.8 of seek.
         assert!((4_100_000..4_900_000).contains(&(one / 1000)), "{}", one / 1000);
-        // A drive that holds one request begins too late with the next, and misses it by a turn.
+        // A drive that holds one request starts the next too late, and misses it by a turn.
         let [missed, row] = [1, 2].map(|tags| time(&mut disk(128, tags), &row));
         assert!(row < all / 5 && missed > 5_900_000 * 1000, "{row} {all} {missed}");
         let tagged = time(&mut disk(128, 16), &random);

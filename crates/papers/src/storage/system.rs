@@ -1,19 +1,20 @@
 //! A database system above a file cache above a device, in a closed loop.
 //!
-//! Clients run transactions one after the other; each is the requests that a simulated first tier
-//! sends for it, in the order of the trace, and takes its time of processor and log before. A READ
-//! that the file cache has not waits for the device. Writes go into the file cache. What makes them
-//! durable is in the requests, too: a run of dsync requests is one call, for all its pages.
+//! Clients run transactions one after the other. A transaction takes its processor and log time,
+//! and then sends the requests of a simulated first tier, in the order of the trace. A READ that
+//! misses the file cache waits for the device. Writes go into the file cache. Dsync requests among
+//! them make the writes durable: a run of them is one call, for all its pages.
 //!
-//! - One of a page that was just written for replacement is the page cleaner's, who does such
-//!   calls one after the other; clients wait for it only where it has too many before it. One of a
-//!   SYNCH write is the client's own.
-//! - All others are the checkpointer's. A transaction that has something for it while it is still
-//!   busy for an earlier one waits, and no other begins: the log is full.
-//! - The kernel writes batches in the background while more of the file cache is dirty than it
-//!   likes; where almost all of it is, no transaction begins.
+//! - A call for a page that was just written for replacement is the page cleaner's, which makes
+//!   such calls one after the other. Clients wait for the page cleaner only if too many calls are
+//!   queued. A call for a SYNCH write is the client's own.
+//! - All other calls are the checkpointer's. A transaction with such a call waits while the
+//!   checkpointer is busy for an earlier transaction, and no other transaction starts: the log is
+//!   full.
+//! - The kernel writes batches in the background while the file cache is dirtier than its limit. If
+//!   almost all of it is dirty, no transaction starts.
 //!
-//! Calls wait for their own writes, and not for those that the kernel had begun already.
+//! Calls wait for their own writes, not for writes that the kernel started before.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -27,9 +28,9 @@ use super::file_cache::FileCache;
 use super::meter::Meter;
 use super::request::{Nanos, Request, merged};
 
-/// Transactions, as what they ask of storage.
+/// Transactions as storage requests.
 pub trait Requests {
-    /// Appends the requests of the next transaction; `false` where there is none.
+    /// Appends the requests of the next transaction; returns `false` if there is none.
     ///
     /// # Errors
     /// As [`millpond_workload::trace::Source::fill`].
@@ -39,26 +40,25 @@ pub trait Requests {
 /// Options of a system.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SystemOptions {
-    /// Clients, at least 1.
+    /// Number of clients, at least 1.
     pub clients: usize,
     /// Sectors of a page.
     pub page_sectors: u64,
-    /// Time of a transaction for anything but storage: processor and log.
+    /// Time of a transaction outside storage: processor and log.
     pub think: Nanos,
-    /// Calls that may wait for the page cleaner before clients do.
+    /// Number of queued calls of the page cleaner above which clients wait.
     pub backlog: usize,
     /// Pages of the file cache.
     pub cache: usize,
-    /// Share of them that may be dirty before the kernel writes in the background.
+    /// Share of the file cache that may be dirty before the kernel writes in the background.
     pub dirty: f64,
-    /// Pages of one batch of the kernel's.
+    /// Pages per batch of the kernel.
     pub batch: usize,
-    /// `true` if such a batch has the least recently used pages, `false` if it follows the order of
-    /// their places.
+    /// `true` if a batch takes the least recently used pages, `false` if it follows the disk order.
     pub by_last_use: bool,
 }
 
-/// Share of the file cache that may be dirty before no transaction begins.
+/// Dirty share of the file cache above which no transaction starts.
 const DIRTY_MOST: f64 = 0.95;
 
 /// Measurements of a system.
@@ -66,19 +66,19 @@ const DIRTY_MOST: f64 = 0.95;
 pub struct SystemStat {
     /// Transactions.
     pub transactions: u64,
-    /// Time that they took.
+    /// Time of the transactions.
     pub time: Nanos,
     /// Counts of the device during that time.
     pub meter: Meter,
     /// Pages written into the file cache.
     pub writes: u64,
-    /// READ requests, and those of them that the file cache had.
+    /// READ requests.
     pub reads: u64,
-    /// Of them, those that the file cache had.
+    /// READ requests that hit the file cache.
     pub read_hits: u64,
-    /// Calls of the checkpointer that wrote something.
+    /// Number of checkpointer calls that wrote something.
     pub syncs: u64,
-    /// Pages that they wrote.
+    /// Pages written by these calls.
     pub synced: u64,
     /// Pages that the kernel wrote in the background.
     pub background: u64,
@@ -86,7 +86,7 @@ pub struct SystemStat {
     pub left_dirty: u64,
 }
 
-/// For whom a request is.
+/// Owner of a device request.
 #[derive(Clone, Copy)]
 enum Owner {
     Client(usize, u64),
@@ -97,7 +97,7 @@ const CHECKPOINTER: usize = 0;
 const CLEANER: usize = 1;
 const KERNEL: usize = 2;
 
-/// One client: its transaction, and how far it is.
+/// A client: its transaction, and its position in it.
 #[derive(Default)]
 struct Client {
     number: u64,
@@ -105,16 +105,16 @@ struct Client {
     at: usize,
 }
 
-/// The system at work.
+/// A system with its state.
 pub struct System<'a> {
     options: SystemOptions,
     device: &'a mut dyn Device,
     requests: &'a mut dyn Requests,
     cache: FileCache,
     clients: Vec<Client>,
-    /// The checkpointer, the page cleaner, the kernel, and each client for itself.
+    /// The checkpointer, the page cleaner, the kernel, and one actor for each client.
     actors: Vec<Actor>,
-    /// Clients that go on at some time.
+    /// Clients that continue at some time.
     due: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
     at_gate: Vec<usize>,
     owners: HashMap<u64, Owner>,
@@ -125,7 +125,7 @@ pub struct System<'a> {
 }
 
 impl<'a> System<'a> {
-    /// A system whose file cache is empty and whose clients are about to begin.
+    /// Creates a system with an empty file cache, whose clients are about to start.
     pub fn new(
         options: SystemOptions,
         device: &'a mut dyn Device,
@@ -154,11 +154,11 @@ impl<'a> System<'a> {
         }
     }
 
-    /// Runs `warm` transactions and then `count`, or as many as there are; what it measures is of
-    /// the latter.
+    /// Runs `warm` transactions and then `count`, or all if there are fewer, and measures the
+    /// latter.
     ///
     /// # Errors
-    /// What the requests have.
+    /// Errors of the requests.
     pub fn run(&mut self, warm: u64, count: u64) -> Result<SystemStat, TraceError> {
         let mut done = Vec::new();
         let mut from = (SystemStat::default(), 0);
@@ -245,7 +245,7 @@ impl<'a> System<'a> {
         }
     }
 
-    /// Has an actor do its next jobs, until one has something to wait for.
+    /// Runs an actor's next jobs, until one has writes to wait for.
     fn work(&mut self, actor: usize) {
         while let Some(pages) = self.next_job(actor) {
             let writes = merged(&pages, self.options.page_sectors);
@@ -265,7 +265,7 @@ impl<'a> System<'a> {
         }
     }
 
-    /// The pages that the next job writes; none of no job, or of one at work.
+    /// Returns the pages that the next job writes; `None` if there is no job, or one is running.
     fn next_job(&mut self, actor: usize) -> Option<Vec<u64>> {
         if actor == KERNEL {
             let batch = match self.actors[KERNEL].is_at_work() {
@@ -284,7 +284,7 @@ impl<'a> System<'a> {
         Some(due)
     }
 
-    /// A client goes on with its transaction, or begins the next.
+    /// Continues a client's transaction, or starts its next one.
     fn go_on(&mut self, client: usize) -> Result<(), TraceError> {
         if self.clients[client].rows.is_empty() {
             if !self.is_gate_open() {
@@ -311,7 +311,8 @@ impl<'a> System<'a> {
         let state = &mut self.clients[client];
         state.number = self.begun;
         state.at = 0;
-        // A transaction may need nothing of storage; an empty client has none.
+        // A transaction may need nothing from storage; a client without requests has no
+        // transaction.
         let there = self.requests.next(&mut state.rows)?;
         if there && state.rows.is_empty() {
             self.stat.transactions += 1;
@@ -321,7 +322,8 @@ impl<'a> System<'a> {
         Ok(there)
     }
 
-    /// One request of a transaction, or a run of dsync requests; whether it can go on at once.
+    /// Processes one request of a transaction, or a run of dsync requests; returns `true` if the
+    /// client can continue immediately.
     fn step(&mut self, client: usize) -> bool {
         let state = &self.clients[client];
         let (page, mark) = state.rows[state.at];
@@ -366,7 +368,8 @@ impl<'a> System<'a> {
         false
     }
 
-    /// A call that makes the pages durable that the run of dsync requests names.
+    /// Makes a call for the pages of a run of dsync requests; returns `true` if the client can
+    /// continue immediately.
     fn dsync(&mut self, client: usize) -> bool {
         let state = &self.clients[client];
         let run = state.rows[state.at..].iter().take_while(|(_, mark)| mark.is_dsync());

@@ -1,4 +1,4 @@
-//! Figures 1 and 2: WATT among the others, by misses and by what writes cost in misses.
+//! Figures 1 and 2: WATT among the others, by misses, and by misses against writes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,8 +13,8 @@ use millpond_lab::report::{Claim, HeatMap, Point, PointPlot, Section};
 use millpond_lab::table::Table;
 use millpond_lab::verdict::{Evidence, above, below, claim, shown};
 
-/// The algorithms of fig. 1 as the paper configures them (watt 4.1), and WATT as its authors'
-/// simulator counts ages.
+/// Algorithms of fig. 1 as the paper configures them (watt 4.1), and WATT with the ages of
+/// its authors' simulator.
 pub(super) const POLICIES: [&str; 12] = [
     "random",
     "clock",
@@ -30,7 +30,7 @@ pub(super) const POLICIES: [&str; 12] = [
     "watt(age_from=1)",
 ];
 const LEAN: &str = "lean-evict(cooling=30%)";
-/// The paper does not say whether its LRU-2 knows pages that left.
+/// LRU-2 with history; the paper does not state if its LRU-2 remembers evicted pages.
 const LRU_2_HISTORY: &str = "lru-k(history=all)";
 const CFLRU: &str = "cflru(window=30%)";
 const HYPERBOLIC: &str = "hyperbolic(sample=20)";
@@ -229,12 +229,12 @@ fn claims_2(misses: &Grid, writes: &Grid) -> Vec<Claim> {
         let each: Vec<_> = within
             .filter_map(|p| Some((p, reads.on(trace, p, ZERO)?, written.on(trace, p, ZERO)?)))
             .collect();
-        // One of the weights has to do both.
+        // One weight must satisfy both.
         let does = |(_, misses, writes): &(&str, Interval, Interval)| {
             let saves = Evidence::of(Some(*writes), below(1.0 - saves));
             Evidence::all([saves, Evidence::of(Some(*misses), below(costs))])
         };
-        // Shown is the one that saves most while the misses stay within what the paper says.
+        // The shown weight saves most while the misses stay within the paper's bound.
         let found = each
             .iter()
             .filter(|(_, misses, _)| misses.mean < costs)

@@ -1,7 +1,7 @@
-//! A worker alone on the thread that asks for it, with everything in memory: what instructions and
-//! misses are counted of for WATT's figure 11, in a process of its own.
+//! A worker alone on the calling thread, with everything in memory, for counting the instructions
+//! and misses of WATT's figure 11 in a separate process.
 //!
-//! Threads whose work would depend on time do not run: merging of leaves, and writing of pages.
+//! Threads whose work depends on time do not run: merging of leaves, and writing of pages.
 
 use std::rc::Rc;
 
@@ -25,32 +25,32 @@ pub struct WorkerRun {
     pub policy: String,
     /// Scale of the data.
     pub scale: Scale,
-    /// Transactions that are measured, after as many that warm up.
+    /// Number of measured transactions, after the same number as warm-up.
     pub transactions: u64,
     /// Seed of data, transactions and policy.
     pub seed: u64,
 }
 
-/// Work of a worker for one transaction; misses are of simulated caches and branches.
+/// Work of a worker per transaction; misses are those of simulated caches and branches.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct PerTransaction {
     /// Instructions.
     pub instructions: f64,
-    /// Reads and writes of data that miss the first level.
+    /// Data reads and writes that miss the first-level cache.
     pub l1_data_misses: f64,
-    /// Fetches of instructions that do.
+    /// Instruction fetches that miss the first-level cache.
     pub l1_instruction_misses: f64,
-    /// Of both, those that miss the last level, too.
+    /// Accesses of both kinds that also miss the last-level cache.
     pub ll_misses: f64,
-    /// Branches, conditional and indirect, that were predicted wrongly.
+    /// Mispredicted branches, conditional and indirect.
     pub branch_misses: f64,
     /// Page references.
     pub references: f64,
 }
 
 impl PerTransaction {
-    /// Cycles by KCachegrind's estimate: one for an instruction, 10 for a mispredicted branch or
-    /// a miss of the first level, 100 for one of the last. Nothing of it is measured.
+    /// Returns the cycles by KCachegrind's estimate: one per instruction, 10 per mispredicted
+    /// branch or first-level miss, 100 per last-level miss. None of it is measured.
     pub fn estimated_cycles(&self) -> f64 {
         let first_level = self.l1_data_misses + self.l1_instruction_misses;
         let tens = first_level + self.branch_misses;
@@ -62,10 +62,10 @@ impl PerTransaction {
 pub type Counter = Rc<dyn Fn(&WorkerRun) -> Result<PerTransaction, FigureError>>;
 
 impl WorkerRun {
-    /// The workloads there are.
+    /// The workloads.
     pub const LOADS: [&str; 3] = [READ_ONLY, MIXED, TPCC];
 
-    /// A run as the figure has it.
+    /// Returns the figure's run.
     pub(super) fn of(load: &str, policy: &str, scale: Scale, seed: u64) -> WorkerRun {
         let transactions = match load {
             TPCC => scale.pick(100, 2000, 2000),
@@ -96,7 +96,7 @@ impl WorkerRun {
     /// [`FUNCTION`](millpond_bench::run::on_this_thread::FUNCTION).
     ///
     /// # Errors
-    /// A workload or a policy that there is not, or what the run reports.
+    /// An unknown workload or policy, or an error of the run.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Executed, BenchError> {
         let workload = self.workload()?;
         let setup = Setup::new();

@@ -2,12 +2,12 @@
 //! one thread (fig. 10) and over threads (fig. 12), as ratios to RANDOM's.
 //!
 //! In each cell the workload fills a pool of half of the data and then pauses while a quarter of
-//! the pool is evicted. This happens several times, with the pages as the workload left them, with
-//! all of them clean, and with all of them dirty. The paper evicts beside its workloads, so what it
-//! says is about the first. Its hyperbolic caching differs from its WATT in what is tracked and
-//! what a page is worth, and shares the rest (watt 6.1). Claims are about that form; the one that
-//! draws a sample for each victim runs beside it. A cell's value is the median of its rounds: an
-//! eviction of a few milliseconds is now and then interrupted by another process.
+//! the pool is evicted. This happens several times: with the pages as the workload left them, with
+//! all pages clean, and with all pages dirty. The paper evicts beside its workloads, so its
+//! statements are about the first case. Its hyperbolic caching differs from its WATT only in the
+//! tracked data and in the value of a page (watt 6.1). Claims are about that form; the form that
+//! draws a sample for each victim runs beside it. A cell's value is the median of its rounds, since
+//! other processes sometimes interrupt an eviction of a few milliseconds.
 
 use crate::experiment::{About, Figure, Grid, Need, Scale};
 use millpond_base::Size;
@@ -79,7 +79,7 @@ fn job(scale: Scale, name: &str, policy: &str, axes: Vec<(&'static str, Value)>)
         axes: [vec![("workload", name.into())], axes, vec![("policy", policy.into())]].concat(),
         setup: Setup { options, pool, ..setup },
         workload: workload(scale, name),
-        // How long a cell takes depends on how often it fills its pool.
+        // The time of a cell depends on the number of fills of its pool.
         warm_up: Length::NONE,
         measure: Length::NONE,
         need: Need { seconds: scale.pick(0.3, 2.5, 600.0), memory, disk: 0 },
@@ -89,7 +89,8 @@ fn job(scale: Scale, name: &str, policy: &str, axes: Vec<(&'static str, Value)>)
 /// Rounds of a cell.
 const ROUNDS: u32 = 5;
 
-/// Evicts with `threads` threads, several times for each kind of pages: a row for each.
+/// Evicts with `threads` threads, several times for each state of the pages; returns a row for each
+/// state.
 fn rows(
     (job, evictors): (&Job, u32),
     kinds: &[Pages],
@@ -103,7 +104,8 @@ fn rows(
         }
         instance.evict(&Evict { threads: evictors, share: 0.25, pages }, observer)
     };
-    // Loading leaves dirty pages, and so does evicting dirty ones: neither is the workload's doing.
+    // Loading leaves dirty pages, as does the eviction of dirty ones; neither belongs to the
+    // workload.
     evict(Pages::Clean)?;
     for (kind, outs) in kinds.iter().zip(&mut outs) {
         for _ in 0..ROUNDS {
@@ -196,7 +198,7 @@ fn claims_10(speed: &Grid) -> Vec<Claim> {
         [(workload, speed.ratio(&place(policy), &place(base)))]
     };
     let mut claims = Vec::new();
-    // TPC-C has two sizes in the paper: what both of them reach.
+    // TPC-C has two sizes in the paper; the bound is the one that both reach.
     for (workload, lean, watt, hyperbolic) in
         [(READ_ONLY, 0.31, 0.68, 0.79), (MIXED, 0.34, 0.75, 0.83), (TPCC, 0.37, 0.73, 0.79)]
     {
@@ -213,7 +215,7 @@ fn claims_10(speed: &Grid) -> Vec<Claim> {
     claims
 }
 
-/// Returns the pages that are evicted after a workload, as in the paper.
+/// Returns the state of the pages to evict after a workload, as in the paper.
 fn pages_of(workload: &str) -> Pages {
     if workload == TPCC { Pages::Dirty } else { Pages::Clean }
 }
@@ -294,7 +296,7 @@ fn claims_12(grid: &Grid, least: &str, most: &str) -> Vec<Claim> {
     ]
 }
 
-/// Figures 10 and 12 for one scale.
+/// Returns figures 10 and 12 for one scale.
 pub(super) fn figures(scale: Scale, loaded: &Loaded) -> [Box<dyn Figure>; 2] {
     [Box::new(figure_10(scale, loaded)), Box::new(figure_12(scale, loaded))]
 }

@@ -1,4 +1,4 @@
-//! All of it together.
+//! The experiment of all simulated figures.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,10 +9,11 @@ use crate::experiment::{Experiment, Figure, Scale};
 use crate::simulated::{Library, Record, SimFigure};
 use millpond_lab::registry::PolicyError;
 
-/// WATT's simulated figures and tables for one scale. `record` records the traces of the engine.
+/// Returns WATT's simulated figures and tables for one scale. `record` records the traces of the
+/// engine.
 ///
 /// # Errors
-/// A policy that cannot be: a mistake of ours.
+/// A policy cannot be built, which is a mistake of ours.
 pub fn experiment(scale: Scale, record: Record) -> Result<Experiment, PolicyError> {
     let kinds: Vec<_> = TRACES.iter().map(|(name, kind, _, _)| (*name, *kind)).collect();
     let library = Rc::new(RefCell::new(Library::new(scale, &kinds, record)));

@@ -2,8 +2,8 @@
 //! worker, scaling, and overall performance, against RANDOM, lean eviction and hyperbolic caching.
 //!
 //! The paper runs 120 workers over 264 to 588 GB with 8 GB of memory. Here data and pools are
-//! smaller at its ratios of 1 : 30 to 1 : 70. Reads and writes per transaction do not depend on how
-//! fast the device is, so that they are measured over memory; overall performance is measured over
+//! smaller at its ratios of 1 : 30 to 1 : 70. Reads and writes per transaction do not depend on the
+//! speed of the device, so they are measured over memory. Overall performance is measured over
 //! memory that is slowed down to an NVMe drive. Evictions per second of an isolated evictor (figs
 //! 10 and 12) are in `evictors`, pages per transaction (9) in `pages`, and the cost to a worker
 //! (11) in `worker`.
@@ -46,7 +46,7 @@ const WORKERS: About = About {
 fn figure_13(scale: Scale, loaded: &Loaded) -> LiveFigure {
     let seconds = scale.pick(0.05, 2.0, 600.0);
     let mut jobs = Vec::new();
-    // The data of the quick scale are too small for a seventieth of them.
+    // The data of the quick scale are too small for a pool of a seventieth.
     let settings = [(READ_ONLY, 50), (MIXED, 50), (TPCC, 30), (TPCC, 70)];
     for (name, ratio) in settings.into_iter().take(scale.pick(3, 4, 4)) {
         let shape = Shape {
@@ -68,8 +68,8 @@ fn figure_13(scale: Scale, loaded: &Loaded) -> LiveFigure {
     LiveFigure::new(FIG_13, jobs, loaded, draw_13)
 }
 
-/// WATT's transactions per second over each slower policy's: the printed number, or `None` where
-/// the paper prints none and less than all is claimed.
+/// WATT's transactions per second over each slower policy's: the printed number, or `None` if the
+/// paper prints none, so that only *more* is claimed.
 const PRINTED_13: [(&str, &str, &str, Option<f64>); 12] = [
     (READ_ONLY, "1 : 50", HYPERBOLIC_SHARED, None),
     (READ_ONLY, "1 : 50", LEAN, None),
@@ -175,7 +175,7 @@ fn draw_workers(rows: &Table) -> Section {
     section
 }
 
-/// The live figures for one scale; with a counter, figure 11 also has what that counts.
+/// Returns the live figures for one scale; with a counter, figure 11 includes its counts.
 pub fn figures(scale: Scale, counter: Option<Counter>) -> Vec<Box<dyn Figure>> {
     let loaded = Loaded::default();
     let live = |figure: LiveFigure| Box::new(figure) as Box<dyn Figure>;

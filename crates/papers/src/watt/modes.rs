@@ -1,6 +1,6 @@
-//! Modes of eviction: by workers that need frames, by threads that do nothing else, or by as many
-//! of them as are needed (watt 5.3). Throughput of the same runs under each, with data larger than
-//! the pool.
+//! Modes of eviction: by workers that need frames, by dedicated threads, or by an adaptive number
+//! of dedicated threads (watt 5.3). The figure shows the throughput of the same runs under each
+//! mode, with data larger than the pool.
 
 use crate::experiment::{About, Grid, Scale};
 use millpond::EvictionMode;
@@ -23,7 +23,7 @@ const ABOUT: About = About {
 };
 
 const WORKERS: &str = "worker";
-/// Modes by their names on the command line.
+/// Modes, by their names on the command line.
 const MODES: [&str; 4] = [WORKERS, "threads(1)", "threads(2)", "adaptive(2)"];
 
 pub(super) fn figure(scale: Scale, loaded: &Loaded) -> LiveFigure {

@@ -1,7 +1,7 @@
-//! Pages per transaction live (watt 6.2): figure 9, and its TPC-C with whole warehouses.
+//! Live pages per transaction (watt 6.2): figure 9, and its TPC-C with whole warehouses.
 //!
-//! Warehouses of figure 9 are a tenth of what TPC-C has, so that many of them fit. Those of
-//! `9-whole` are in full, fewer, with data as many times as large as the pool as in the paper.
+//! Warehouses of figure 9 have a tenth of TPC-C's rows, so that many of them fit. The warehouses
+//! of `9-whole` are whole and fewer, with the paper's ratios of data to pool.
 
 use crate::experiment::{About, Grid, Scale};
 use millpond_base::Size;
@@ -42,10 +42,11 @@ const FIG_9_WHOLE: About = About {
            1.04, 1.10, 1.14 and 1.13, 1.19, 1.32.",
 };
 
-/// WATT with as many epochs as in the paper's listing 2.
+/// WATT with the number of epochs of the paper's listing 2.
 const WATT_64: &str = "watt(epochs=64)";
 
-/// Operations of a phase: those of YCSB, and those of TPC-C, which do some twenty times as much.
+/// Returns the operations of a phase; a TPC-C operation does about twenty times the work of a
+/// YCSB operation.
 fn operations(scale: Scale, name: &str, standard: u64) -> Length {
     let all = scale.pick(1_000, standard, standard * 1000);
     Length::Operations(if name == TPCC { (all / 20).max(100) } else { all })
@@ -79,7 +80,7 @@ pub(super) fn figure_9(scale: Scale, loaded: &Loaded) -> LiveFigure {
 const READS: &str = "page reads per transaction";
 const WRITES: &str = "page writes per transaction";
 
-/// A workload, how many times as large as the pool its data are, what is printed of it, and that.
+/// A workload, its ratio of data to pool, the printed column, and the printed numbers.
 type Printed = (&'static str, &'static str, &'static str, [f64; 3]);
 
 /// Printed ratios of hyperbolic, lean eviction and random to WATT: the workload, the size ratio
@@ -111,7 +112,7 @@ fn draw_9(rows: &Table) -> Section {
 /// Both columns, each with its title and its values.
 type Columns = [(&'static str, Grid); 2];
 
-/// Claims that the printed ratios over `base` are reached, in each setting by its own number.
+/// Claims that the printed ratios over `base` are reached, with each setting's own number.
 fn claims(grids: &Columns, all: &[Printed], base: &str) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (workload, ratio, what, printed) in all {
@@ -135,7 +136,7 @@ fn columns(rows: &Table) -> Columns {
         .map(|(title, column)| (title, Grid::of(rows, &BY_SETTING, column)))
 }
 
-/// TPC-C's warehouses in full; a setting is as large for all policies.
+/// Returns figure 9 with whole TPC-C warehouses; a setting has one size for all policies.
 pub(super) fn figure_9_whole(scale: Scale, loaded: &Loaded) -> LiveFigure {
     let data = scale.pick(tpcc::Scale::tiny(2), tpcc::Scale::full(4), tpcc::Scale::full(250));
     let threads = scale.pick(2, cores(), cores());
@@ -203,7 +204,7 @@ mod tests {
         (TPCC, "1 : 70"),
     ];
 
-    /// The value printed for a policy, times something; 1 for WATT.
+    /// Returns the value printed for a policy, multiplied by `times`; 1 for WATT.
     fn printed(workload: &str, ratio: &str, what: &str, policy: &str, times: f64) -> f64 {
         let policy = if LEAN_GRID.contains(&policy) { LEAN } else { policy };
         let of = [HYPERBOLIC_SHARED, LEAN, "random"].iter().position(|p| *p == policy);
@@ -223,7 +224,7 @@ mod tests {
         };
         assert_eq!(all(1.0), [Some(true); 18]);
         assert_eq!(all(0.99), [Some(false); 18]);
-        // What another setting has decides nothing: here TPC-C at 1 : 70 alone falls short.
+        // Settings are judged independently: here only TPC-C at 1 : 70 falls short.
         let section = draw_9(&made_up(&SETTINGS, columns, |workload, ratio, policy| {
             let times = if (workload, ratio) == (TPCC, "1 : 70") { 0.97 } else { 1.1 };
             [READS, WRITES].map(|what| printed(workload, ratio, what, policy, times))

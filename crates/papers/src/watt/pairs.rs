@@ -1,7 +1,7 @@
-//! Parameter correlations (watt 4.3): does the best value of one parameter depend on another's?
+//! Parameter correlations (watt 4.3): the dependence of one parameter's best value on another's.
 //!
-//! Of each pair, both are changed alone and together. If they are independent, the effect of both
-//! is the product of the effects of each; what remains is their interaction.
+//! Both parameters of a pair are changed alone and together. If they are independent, the joint
+//! effect is the product of the single effects; the remainder is their interaction.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use millpond_lab::report::{Claim, HeatMap, Section};
 use millpond_lab::table::{Table, Value};
 use millpond_lab::verdict::{claim_of, shown};
 
-/// Parameters, and their values beside the default's.
+/// Parameters, and their values beside the default.
 const PARAMS: [(&str, &[&str]); 7] = [
     ("sample", &["4", "16", "64"]),
     ("accesses", &["2", "4", "11"]),
@@ -34,13 +34,13 @@ const ABOUT: About = About {
     says: "The differences were small, with no meaningful correlation.",
 };
 
-/// `a=1` or `a=1,b=2`; nothing for the defaults.
+/// Formats settings as `a=1` or `a=1,b=2`; empty for the defaults.
 fn named(settings: &[(&str, &str)]) -> String {
     let pairs: Vec<String> = settings.iter().map(|(n, v)| format!("{n}={v}")).collect();
     pairs.join(",")
 }
 
-/// Returns `true` if a page's stamps fit a cache line: not all values go together.
+/// Returns `true` if a page's stamps fit a cache line, which excludes some combinations.
 fn fits(settings: &[(&str, &str)]) -> bool {
     let of = |name: &str, default: u32| {
         let given = settings.iter().find(|(n, _)| *n == name);
@@ -49,7 +49,7 @@ fn fits(settings: &[(&str, &str)]) -> bool {
     of("accesses", 8) + of("writes", 4) <= 15
 }
 
-/// All that differs from the defaults in one parameter or two.
+/// Returns all settings that differ from the defaults in one or two parameters.
 fn settings(scale: Scale) -> Vec<Vec<(&'static str, &'static str)>> {
     let take = scale.pick(1, 2, 3);
     let values = |at: usize| {
@@ -81,7 +81,8 @@ pub(super) fn figure(
     let mut plan = plan(scale, false);
     plan.settings = settings(scale).into_iter().map(setting).collect();
     plan.percents = vec![10.0];
-    // One repetition: the draws of two settings are the same, and traces are many.
+    // One repetition is enough: the draws of two settings are the same, and there are many
+    // traces.
     plan.repetitions = 1;
     SimFigure::new(ABOUT, plan, library, draw)
 }
@@ -128,7 +129,7 @@ fn draw(rows: &Table) -> Section {
     }
 }
 
-/// The interactions of all pairs, each with its interval over the traces.
+/// Judges the interactions of all pairs, each with its interval over the traces.
 fn correlation(grid: &Grid) -> Claim {
     let percents = grid.labels(1);
     let ones = vec![1.0; grid.labels(0).len()];

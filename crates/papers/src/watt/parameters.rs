@@ -1,4 +1,5 @@
-//! Figures 3 to 8: WATT's parameters, one after the other, each from what the last one gave.
+//! Figures 3 to 8: WATT's parameters, one after the other, each based on the previous
+//! choice.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,17 +13,17 @@ use millpond_lab::report::{Claim, Line, LinePlot, Section};
 use millpond_lab::table::Table;
 use millpond_lab::verdict::{above, claim};
 
-/// One of the figures: a parameter, its values, the value chosen, and what is set beside it.
+/// One of the figures: a parameter, its values, the chosen value, and the other settings.
 struct Study {
     about: About,
     param: &'static str,
     values: &'static [&'static str],
     /// Value that the paper chose.
     chosen: &'static str,
-    /// Parameters as they are so far.
+    /// Parameters chosen so far.
     beside: &'static str,
     is_about_writes: bool,
-    /// A value that is worse than the chosen one, as the paper says.
+    /// Value that is worse than the chosen one, according to the paper.
     worse: &'static str,
     claim: &'static str,
 }
@@ -171,7 +172,7 @@ fn draw(study: &Study, rows: &Table) -> Section {
     section
 }
 
-/// A line for each trace; values stand side by side, since `max` is no number.
+/// Returns a line for each trace. Values are equally spaced, since `max` is no number.
 fn lines(study: &Study, grid: &Grid, column: &str, table: &mut Table) -> Vec<Line> {
     let ratios = Ratios(grid);
     let mut lines = Vec::new();
@@ -198,7 +199,7 @@ fn claims(study: &Study, grid: &Grid) -> Vec<Claim> {
     let others: Vec<_> = others.map(|value| (value, ratios.all(value, study.chosen))).collect();
     vec![
         claim(study.claim, &[(over.as_str(), worse)], above(1.0)),
-        // Within half a percent is as good a choice.
+        // A value within half a percent is an equally good choice.
         claim(
             "the chosen value is the best, or within 0.5 % of the best, over all workloads",
             &others,

@@ -3,22 +3,21 @@
 use crate::experiment::Grid;
 use millpond_lab::interval::Interval;
 
-/// A grid by trace, percent and a third axis: ratios of one label of it to another, over traces
-/// and sizes.
+/// A grid by trace, percent and a third axis, for ratios between two labels of the third axis.
 pub(super) struct Ratios<'a>(pub &'a Grid);
 
 impl Ratios<'_> {
-    /// Over all sizes of one trace.
+    /// Returns a ratio over all sizes of one trace.
     pub fn on(&self, trace: &str, above: &str, below: &str) -> Option<Interval> {
         self.over(&[trace], above, below)
     }
 
-    /// Over all traces and sizes.
+    /// Returns a ratio over all traces and sizes.
     pub fn all(&self, above: &str, below: &str) -> Option<Interval> {
         self.over(&self.0.labels(0), above, below)
     }
 
-    /// Over these traces, and all sizes.
+    /// Returns a ratio over these traces, and all sizes.
     pub fn over(&self, traces: &[&str], above: &str, below: &str) -> Option<Interval> {
         let mut pairs = Vec::new();
         for trace in traces {

@@ -1,4 +1,4 @@
-//! Common parts of WATT's live figures: policies, workloads, the shape of a run, bars of ratios.
+//! Common parts of WATT's live figures: policies, workloads, the shape of runs, bars of ratios.
 
 use crate::experiment::{Grid, Need, Scale};
 use millpond_base::Size;
@@ -13,12 +13,12 @@ use millpond_bench::run::client::Workload;
 
 pub(super) const WATT: &str = "watt";
 pub(super) const LEAN: &str = "lean-evict(cooling=30%)";
-/// Lean eviction over a grid of cooling stages: what the paper tuned it by (watt 6.1).
+/// Lean eviction over a grid of cooling stages, by which the paper tuned it (watt 6.1).
 pub(super) const LEAN_GRID: [&str; 3] =
     [LEAN, "lean-evict(cooling=10%)", "lean-evict(cooling=50%)"];
-/// Hyperbolic caching as it ships, which draws a sample for each victim.
+/// Hyperbolic caching as shipped, which draws a sample for each victim.
 pub(super) const HYPERBOLIC: &str = "hyperbolic";
-/// Hyperbolic caching as the paper runs it in an engine: it shares WATT's sample, threshold and
+/// Hyperbolic caching as the paper runs it in an engine, with WATT's sample, threshold and
 /// candidates (watt 6.1).
 pub(super) const HYPERBOLIC_SHARED: &str = "hyperbolic(sample=8,candidates=64)";
 pub(super) const POLICIES: [&str; 4] = [WATT, HYPERBOLIC_SHARED, LEAN, "random"];
@@ -39,7 +39,7 @@ pub(super) fn workload(scale: Scale, name: &str, threads: u32) -> Workload {
     }
 }
 
-/// A job on a pool of a size, or with room for everything.
+/// Shape of a job: a pool of some size, or with room for everything.
 pub(super) struct Shape {
     pub scale: Scale,
     pub pool: Option<Size>,
@@ -71,7 +71,7 @@ impl Shape {
     }
 }
 
-/// Ratios to those of one place on the second axis, by the first.
+/// Returns bars of the ratios to one place on the second axis, by the first axis.
 pub(super) fn bars(
     rows: &Table,
     axes: [&str; 2],
@@ -97,8 +97,8 @@ pub(super) fn bars(
     Section { plots: vec![plot.into()], table, ..Section::default() }
 }
 
-/// The policies of a figure; where they are judged, also the grid that tunes lean eviction, and
-/// hyperbolic caching as it ships, which no claim is about.
+/// Returns the policies of a figure. If they are judged, the list includes the grid that tunes
+/// lean eviction, and shipped hyperbolic caching, which no claim concerns.
 pub(super) fn with_grid(scale: Scale, is_judged: bool) -> Vec<&'static str> {
     let mut policies = POLICIES.to_vec();
     if is_judged && scale != Scale::Quick {
@@ -108,9 +108,9 @@ pub(super) fn with_grid(scale: Scale, is_judged: bool) -> Vec<&'static str> {
     policies
 }
 
-/// The policies that a claim about one is about. The paper's lean eviction is tuned by a grid
-/// search: what WATT leads by holds for the best one of a grid if it holds for each, and that
-/// selects nothing.
+/// Returns the policies that a claim about one policy covers. The paper tunes lean eviction by a
+/// grid search. A lead of WATT over the best of the grid holds if it holds over each, and that
+/// needs no selection.
 pub(super) fn judged(policy: &'static str) -> Vec<&'static str> {
     if policy == LEAN { LEAN_GRID.to_vec() } else { vec![policy] }
 }
@@ -120,7 +120,7 @@ pub(super) fn named(policy: &str) -> &str {
     if policy == LEAN { "lean eviction, with each cooling stage," } else { policy }
 }
 
-/// Values of those that a claim is about, without a name where there is one.
+/// Returns the values of the covered policies, without a name if there is only one.
 pub(super) fn of_each<'p>(
     policies: &[&'p str],
     ratio: impl Fn(&str) -> Option<Interval>,
@@ -129,15 +129,15 @@ pub(super) fn of_each<'p>(
     policies.iter().map(|policy| (name(policy), ratio(policy))).collect()
 }
 
-/// Workload, how many times as large as the pool its data are, policy.
+/// Axes: workload, ratio of data to pool, policy.
 pub(super) const BY_SETTING: [&str; 3] = ["workload", "ratio", "policy"];
 
-/// Ratios to WATT's of one column, in each setting by itself.
+/// Draws the ratios of one column to WATT's, in each setting.
 pub(super) fn over_watt(grid: &Grid, title: &str, section: &mut Section) {
     over(WATT, grid, title, section);
 }
 
-/// Ratios to those of one policy.
+/// Draws the ratios of one column to those of the policy `base`.
 pub(super) fn over(base: &str, grid: &Grid, title: &str, section: &mut Section) {
     if section.table.columns.is_empty() {
         let columns = ["what", "workload", "ratio", "policy", "over", "times", "low", "high"];
@@ -168,7 +168,7 @@ pub(super) fn over(base: &str, grid: &Grid, title: &str, section: &mut Section) 
 pub(super) mod tests {
     use super::*;
 
-    /// Rows of three repetitions in which each policy has these values, in each of the settings.
+    /// Makes rows of three repetitions in which each policy has these values, in each setting.
     pub fn made_up(
         settings: &[(&str, &str)],
         columns: [&str; 2],

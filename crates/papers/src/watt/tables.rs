@@ -38,7 +38,7 @@ pub const BYTES: [Bytes; 10] = [
     ("WATT", 50.0, "watt"),
 ];
 
-/// The columns of [`AGGREGATIONS`], by our traces.
+/// Our traces for the columns of [`AGGREGATIONS`].
 const PUBLISHED_ON: [&str; 5] = ["tpcc", "tpce-like", "zipf-ro", "dynzipf-ro", "dynzipf-rw"];
 
 pub(super) fn aggregation(

@@ -1,9 +1,9 @@
 //! Work of one worker per transaction while nothing is evicted (watt 6.3, fig. 11), and the share
 //! of a hit that is tracking (watt 5.1).
 //!
-//! Processor time is measured. With a counter, cells of their own have what a simulated processor
-//! executes: instructions, misses of its caches, branches that it guesses wrongly, and the cycles
-//! that follow from these by a formula. How often it counts differs by the seed only.
+//! Processor time is measured. With a counter, separate cells have the counts of a simulated
+//! processor: instructions, cache misses, mispredicted branches, and cycles computed from these by
+//! a formula. Repetitions of the counts differ only in the seed.
 
 use crate::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Scale, Watch};
 use millpond_lab::report::{Claim, Section};
@@ -27,10 +27,10 @@ const FIG_11: About = About {
 /// Axes of most figures.
 const BY_POLICY: [&str; 2] = ["workload", "policy"];
 
-/// An axis of the cells in which a counter counts.
+/// Axis of the cells in which a counter counts.
 const COUNTED: &str = "counted_by";
 
-/// Counts per transaction: the column, and its name.
+/// Counts per transaction, by column and name.
 const COLUMNS: [(&str, &str); 5] = [
     (INSTRUCTIONS, "instructions"),
     ("estimated_cycles_per_tx", "cycles (estimated)"),
@@ -55,7 +55,7 @@ fn fields(counted: &PerTransaction) -> Fields {
     values.into_iter().map(|(name, value)| (name.to_string(), value.into())).collect()
 }
 
-/// Figure 11 with what `counter` counts.
+/// Returns figure 11 with the counts of `counter`.
 pub(super) fn figure_11(
     scale: Scale,
     loaded: &Loaded,
@@ -73,7 +73,7 @@ pub(super) fn figure_11(
     Box::new(Worker { live, scale, counter })
 }
 
-/// Cells that run, and cells in which a counter counts, if there is one.
+/// Figure of cells that run, and of cells in which a counter counts, if there is one.
 struct Worker {
     live: LiveFigure,
     scale: Scale,
@@ -81,7 +81,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// The cells that are counted, with what runs in them.
+    /// Returns the counted cells, with their runs.
     fn counted(&self, repetition: u32) -> Vec<(Cell, WorkerRun)> {
         let need = Need { seconds: self.scale.pick(3.0, 12.0, 12.0), memory: 1 << 30, disk: 0 };
         let seed = u64::from(repetition);
@@ -134,7 +134,7 @@ impl Figure for Worker {
     }
 }
 
-/// Two per cent: what this experiment calls noise.
+/// Bounds of the noise of this experiment: two per cent.
 const ALIKE: (f64, f64) = (0.98, 1.02);
 
 fn draw_11(rows: &Table) -> Section {
@@ -166,7 +166,7 @@ fn draw_11(rows: &Table) -> Section {
     section
 }
 
-/// Instructions by the machine's own counter, where nothing else counts.
+/// Draws the instructions of the machine's own counter, if nothing else counts.
 fn machine(rows: &Table, section: &mut Section) {
     let grid = Grid::of(rows, &BY_POLICY, "instructions_per_tx");
     let instructions = [MIXED, TPCC].map(|w| (w, grid.ratio(&[w, WATT], &[w, "random"])));
@@ -186,7 +186,7 @@ fn machine(rows: &Table, section: &mut Section) {
     section.table.append(counted.table);
 }
 
-/// Table of the counts, with their ratios to RANDOM's.
+/// Returns a table of the counts, with their ratios to RANDOM's.
 fn counted(rows: &Table) -> Table {
     let names = ["workload", "policy", "per transaction", "count", "ratio", "low", "high"];
     let mut table = Table::new(names);
@@ -218,8 +218,8 @@ fn counted(rows: &Table) -> Table {
     table
 }
 
-/// Instructions that WATT executes beyond RANDOM, which does nothing on a hit, per page reference:
-/// all of them are hits here. By workload.
+/// Returns WATT's extra instructions over RANDOM per page reference, by workload. RANDOM does
+/// nothing on a hit, and all references are hits here.
 fn per_hit(rows: &Table) -> Grid {
     let mut table = Table::new(["workload", "repetition", "per_hit"]);
     let at = |row: usize, name: &str| rows.get(row, name).cloned().unwrap_or(Value::Empty);
@@ -265,7 +265,7 @@ fn claims(rows: &Table) -> Vec<Claim> {
     }
     let hit = [("", per_hit(rows).interval(&[READ_ONLY]))];
     let says = "a hit in an epoch that is tracked costs at most 6 instructions (5.1)";
-    // A count that rounds to 6.
+    // The bound accepts a count that rounds to 6.
     claims.push(claim(says, &hit, below(6.5)));
     claims
 }
@@ -278,7 +278,8 @@ mod tests {
 
     use super::*;
 
-    /// Rows of three repetitions: counts times a factor for each policy, and a cost per hit.
+    /// Makes rows of three repetitions: counts multiplied by a factor for each policy, and a cost
+    /// per hit.
     fn rows(factor: impl Fn(&str) -> f64, per_hit: f64) -> Table {
         let own = fields(&PerTransaction::default());
         let own = own.iter().map(|(name, _)| name.as_str());

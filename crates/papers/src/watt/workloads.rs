@@ -1,4 +1,4 @@
-//! The traces, and how much of everything at each scale.
+//! The traces, and the extent of the figures at each scale.
 
 use crate::experiment::Scale;
 use crate::simulated::{SimPlan, TraceKind};
@@ -11,7 +11,7 @@ pub const YCSB: &str = "ycsb-90-10";
 /// References of a recorded trace, at quick and at the other scales.
 pub const RECORDED: [usize; 2] = [20_000, 1_000_000];
 
-/// All traces: name, kind, references, whether it has writes.
+/// All traces: name, kind, references, and `true` for a trace with writes.
 pub(super) const TRACES: [(&str, TraceKind, u64, bool); 6] = [
     (TPCC, TraceKind::Recorded, 1_000_000, true),
     (YCSB, TraceKind::Recorded, 1_000_000, true),
@@ -21,7 +21,8 @@ pub(super) const TRACES: [(&str, TraceKind, u64, bool); 6] = [
     ("dynzipf-rw", TraceKind::Generated, 1_200_000, true),
 ];
 
-/// The traces of a figure; only those with writes if it is about writes. A smoke test has three.
+/// Returns the traces of a figure; only those with writes if it is about writes. A smoke test
+/// has three.
 pub(super) fn traces(scale: Scale, with_writes: bool) -> Vec<(&'static str, u64)> {
     let quick = |name: &str| [TPCC, "zipf-ro", "dynzipf-rw"].contains(&name);
     let all = TRACES.iter().filter(|(name, _, _, has_writes)| {
@@ -31,7 +32,7 @@ pub(super) fn traces(scale: Scale, with_writes: bool) -> Vec<(&'static str, u64)
     all.map(|(name, _, references, _)| (*name, length(*references))).collect()
 }
 
-/// Pool sizes of a figure over sizes, in percent of the pages.
+/// Returns the pool sizes of a figure over sizes, in percent of the pages.
 pub(super) fn percents(scale: Scale) -> Vec<f64> {
     scale.pick(
         vec![5.0, 10.0, 20.0],
@@ -40,12 +41,12 @@ pub(super) fn percents(scale: Scale) -> Vec<f64> {
     )
 }
 
-/// Pool sizes of a figure about a parameter: fewer, because it has many settings.
+/// Returns the pool sizes of a figure about a parameter: fewer, because it has many settings.
 pub(super) fn few_percents(scale: Scale) -> Vec<f64> {
     scale.pick(vec![10.0], vec![2.0, 10.0, 40.0], percents(Scale::Standard))
 }
 
-/// The plan of a figure without its settings.
+/// Returns the plan of a figure without its settings.
 pub(super) fn plan(scale: Scale, with_writes: bool) -> SimPlan {
     SimPlan {
         traces: traces(scale, with_writes),

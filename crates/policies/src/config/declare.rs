@@ -10,9 +10,9 @@ use super::error::ParamError;
 pub struct ParamInfo {
     /// Name of the parameter.
     pub name: &'static str,
-    /// Description of the values that are accepted.
+    /// Description of the accepted values.
     pub takes: String,
-    /// Default value, as it would be written.
+    /// Default value, as written on a command line.
     pub default: String,
     /// One line of help.
     pub help: String,
@@ -20,36 +20,36 @@ pub struct ParamInfo {
 
 /// A policy's parameters. Implemented by [`config!`](crate::config!).
 pub trait Config: Default + Clone + Send + Sync + 'static {
-    /// The parameters there are.
+    /// Returns the list of parameters.
     fn list() -> Vec<ParamInfo>;
 
-    /// Sets one.
+    /// Sets one parameter.
     ///
     /// # Errors
-    /// [`ParamError`] when there is none of that name or it cannot have that value.
+    /// [`ParamError`] if no parameter has that name, or the value is invalid.
     fn set(&mut self, policy: &str, name: &str, value: &str) -> Result<(), ParamError>;
 
     /// Verifies that the parameters are consistent, which ranges alone cannot express.
     ///
     /// # Errors
-    /// [`ParamError::Impossible`] for one of those that contradict each other.
+    /// [`ParamError::Impossible`] for one of the contradicting parameters.
     fn check(&self) -> Result<(), ParamError> {
         Ok(())
     }
 
-    /// Every parameter's present value, in order, as it would be written.
+    /// Returns every parameter's present value, in order, as written on a command line.
     fn values(&self) -> Vec<(&'static str, String)>;
 
     /// Returns the parameters of the policy for a sample with this share of the pages. Numbers of
-    /// frames and of references shrink by as much, rates per reference grow; what is relative
-    /// stays.
+    /// frames and references shrink in proportion, rates per reference grow, and relative values
+    /// stay.
     fn scaled(&self, share: f64) -> Self {
         let _ = share;
         self.clone()
     }
 }
 
-/// The error for a parameter name that does not exist; used by [`config!`](crate::config!).
+/// Returns the error for an unknown parameter name; used by [`config!`](crate::config!).
 pub fn unknown(policy: &str, name: &str, known: &[ParamInfo]) -> ParamError {
     let hint = did_you_mean(name, known.iter().map(|p| p.name));
     let names: Vec<&str> = known.iter().map(|p| p.name).collect();
@@ -58,8 +58,8 @@ pub fn unknown(policy: &str, name: &str, known: &[ParamInfo]) -> ParamError {
 }
 
 /// Declares a policy's parameters. A plain number of frames or references is marked `counts frames`
-/// or `counts references`, and one that is divided by references `per reference`, so that it can be
-/// scaled where a sample of the pages is simulated in place of them all.
+/// or `counts references`, and a rate `per reference`, so that it can be scaled when a sample of
+/// the pages is simulated instead of all.
 ///
 /// ```
 /// use millpond_policies::config;
@@ -164,8 +164,8 @@ macro_rules! config {
     };
 }
 
-/// Declares an enum that a parameter can have: `choice! { /// … \n pub enum Tie { … } }`, each
-/// variant with its name on the command line.
+/// Declares an enum for a parameter: `choice! { /// … \n pub enum Tie { … } }`, each variant with
+/// its name on the command line.
 #[macro_export]
 macro_rules! choice {
     (
@@ -200,6 +200,6 @@ macro_rules! choice {
 }
 
 config! {
-    /// The parameters of a policy that has none.
+    /// Parameters of a policy without parameters.
     pub struct NoConfig {}
 }

@@ -1,6 +1,6 @@
-//! Why a parameter or a policy cannot be read.
+//! Errors of reading a parameter or a policy.
 
-/// A parameter that cannot be.
+/// Reason that a parameter is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamError {
@@ -13,7 +13,7 @@ pub enum ParamError {
         name: String,
         /// "; did you mean …", or nothing.
         hint: String,
-        /// The names there are.
+        /// The known names.
         known: String,
     },
     /// The value is not of the parameter's type.
@@ -23,17 +23,17 @@ pub enum ParamError {
         name: String,
         /// The value given.
         value: String,
-        /// Description of the values that are accepted.
+        /// Description of the accepted values.
         expected: String,
     },
-    /// The value is of the right type, and impossible.
+    /// The value has the right type, but is impossible.
     #[error("parameter '{name}' cannot be {value}: {reason}")]
     Impossible {
         /// The parameter.
         name: String,
         /// The value given.
         value: String,
-        /// Why not.
+        /// Reason that the value is impossible.
         reason: String,
     },
     /// A policy was not written as `id` or `id(name=value,…)`.

@@ -1,8 +1,7 @@
 //! A policy's parameters: declared once, set from a command line, printed with their defaults.
 //!
-//! A policy file declares its parameters with [`config!`](crate::config!); every parameter gets a
-//! name, a default, a help line and, where it has one, a range. Nothing else in the crate knows
-//! them.
+//! A policy file declares its parameters with [`config!`](crate::config!). Every parameter gets a
+//! name, a default, a help line and, optionally, a range. Nothing else in the crate knows them.
 
 #[macro_use]
 mod declare;

@@ -1,4 +1,4 @@
-//! The types that a parameter can have, and how a value is read, checked and scaled.
+//! The types of parameters, and the reading, checking and scaling of values.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -7,16 +7,16 @@ use millpond_base::Share;
 
 use super::error::ParamError;
 
-/// A type that a parameter can have.
+/// A type of a parameter.
 pub trait Param: Sized + Clone + 'static {
-    /// Reads a value.
+    /// Parses a value.
     fn read(text: &str) -> Option<Self>;
-    /// Writes it so that `read` gives it back.
+    /// Writes the value so that `read` returns it.
     fn write(&self) -> String;
     /// Returns a description of the values accepted, for messages: "a whole number".
     fn takes() -> String;
-    /// The value for a sample that has this share of the pages: the same, but for a type whose
-    /// values may be numbers of frames.
+    /// Returns the value for a sample with this share of the pages. It is the same, except for
+    /// a type whose values may be numbers of frames.
     #[must_use]
     fn scaled(&self, share: f64) -> Self {
         let _ = share;
@@ -24,8 +24,8 @@ pub trait Param: Sized + Clone + 'static {
     }
 }
 
-/// A number that can be an amount: of frames or references (`counts …` in
-/// [`config!`](crate::config!)), or something per reference (`per …`).
+/// A number that can be an amount of frames or references (`counts …` in
+/// [`config!`](crate::config!)), or a rate per reference (`per …`).
 pub trait Amount: Param + PartialOrd {
     /// Multiplies the amount by `factor`.
     #[must_use]
@@ -50,7 +50,7 @@ impl Amount for f64 {
     }
 }
 
-/// The nearest value that `range` holds; used by [`config!`](crate::config!).
+/// Returns the nearest value in `range`; used by [`config!`](crate::config!).
 pub fn within<T: Param + PartialOrd>(value: T, range: &RangeInclusive<T>) -> T {
     if value < *range.start() {
         range.start().clone()
@@ -118,7 +118,8 @@ pub fn in_range<T: Param + PartialOrd + fmt::Debug>(
     })
 }
 
-/// Reads a value or says what it should have been; used by [`config!`](crate::config!).
+/// Parses a value, or returns an error that states the accepted values; used by
+/// [`config!`](crate::config!).
 ///
 /// # Errors
 /// [`ParamError::Unreadable`].

@@ -18,7 +18,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// The part as a number, for a pool of `frames` frames; `u64::MAX` for no limit.
+    /// Returns the part as a number, for a pool of `frames` frames; `u64::MAX` for no limit.
     pub fn of(self, frames: u32) -> u64 {
         match self {
             Part::Times(t) => {
@@ -73,14 +73,14 @@ impl Param for Part {
     }
 }
 
-/// A multiple of the pool's frames: unlike for a [`Part`], a bare number is one, too.
+/// A multiple of the pool's frames; unlike in a [`Part`], a bare number is also a multiple.
 ///
 /// Written `4`, `0.5x` or `50%`.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Multiple(pub f64);
 
 impl Multiple {
-    /// The multiple as a number, for a pool of `frames` frames, rounded down.
+    /// Returns the multiple as a number, for a pool of `frames` frames, rounded down.
     pub fn of(self, frames: u32) -> u64 {
         Part::Times(self.0).of(frames)
     }

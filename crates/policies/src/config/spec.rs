@@ -10,15 +10,15 @@ use super::error::ParamError;
 pub struct Spec {
     /// The policy's id.
     pub id: String,
-    /// The parameters that were given, in order.
+    /// Given parameters, in order.
     pub params: Vec<(String, String)>,
 }
 
 impl Spec {
-    /// Reads one policy.
+    /// Parses one policy.
     ///
     /// # Errors
-    /// [`ParamError::Syntax`] says what is wrong.
+    /// [`ParamError::Syntax`] with the fault.
     pub fn parse(text: &str) -> Result<Spec, ParamError> {
         let text = text.trim();
         let wrong = |reason: &str| ParamError::Syntax {
@@ -52,10 +52,11 @@ impl Spec {
         Ok(Spec { id: id.to_string(), params })
     }
 
-    /// Reads a comma-separated list of policies; commas inside parentheses belong to a policy.
+    /// Parses a comma-separated list of policies; commas inside parentheses belong to a
+    /// policy.
     ///
     /// # Errors
-    /// [`ParamError::Syntax`] says what is wrong.
+    /// [`ParamError::Syntax`] with the fault.
     pub fn parse_list(text: &str) -> Result<Vec<Spec>, ParamError> {
         let (mut specs, mut depth, mut start) = (Vec::new(), 0i32, 0);
         for (i, c) in text.char_indices() {
@@ -73,10 +74,10 @@ impl Spec {
         Ok(specs)
     }
 
-    /// The parameters of `C` that the spec describes: defaults, then what was given.
+    /// Returns the parameters of `C`: the defaults, overridden by the given ones.
     ///
     /// # Errors
-    /// [`ParamError`] for the first one that cannot be, alone or beside the others.
+    /// [`ParamError`] for the first parameter that is invalid, alone or with the others.
     pub fn config<C: Config>(&self) -> Result<C, ParamError> {
         let mut config = C::default();
         for (name, value) in &self.params {

@@ -1,4 +1,4 @@
-//! The step by which the target of ARC, CAR and CART moves when a ghost is hit.
+//! Step of the target of ARC, CAR and CART on a ghost hit.
 
 choice! {
     /// The size of a target's step.
@@ -11,7 +11,7 @@ choice! {
 }
 
 impl Adaptation {
-    /// The step `max(1, other / own)`, where `own` is the length of the list that was hit.
+    /// Returns the step `max(1, other / own)`, where `own` is the length of the hit list.
     #[inline(always)]
     pub fn step(self, other: u32, own: u32) -> f64 {
         let own = own.max(1);

@@ -1,5 +1,5 @@
-//! ARC's two lists, their ghosts, and the target between them: what `arc`, `t2-arc` and `arc-io`
-//! share.
+//! ARC's two lists, their ghosts, and the target between them, shared by `arc`, `t2-arc` and
+//! `arc-io`.
 //!
 //! T1 holds pages used once lately, T2 pages used again; B1 and B2 are their ghosts. A hit in a
 //! ghost list moves the target *p*, the share of the cache that T1 deserves.
@@ -15,7 +15,7 @@ use super::list::{Links, List};
 use super::offers::offer_in_turn;
 use crate::contract::{EvictRequest, GhostHit, Host, Shape};
 
-/// The list that a page is in.
+/// List of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// T1, or B1.
@@ -48,7 +48,7 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Empty lists; `adaptation` selects whether the target moves by real or by whole steps.
+    /// Creates empty lists; `adaptation` selects real or whole steps of the target.
     pub fn new(adaptation: Adaptation, shape: &Shape) -> Balance {
         Balance {
             frames: shape.frames,
@@ -62,19 +62,19 @@ impl Balance {
         }
     }
 
-    /// Returns the list that `frame` is in.
+    /// Returns the list of `frame`.
     #[inline(always)]
     pub fn side(&self, frame: u32) -> Side {
         self.side[frame as usize]
     }
 
-    /// The target p of |T1|.
+    /// Returns the target p of |T1|.
     #[inline(always)]
     pub fn target(&self) -> f64 {
         self.target
     }
 
-    /// A page was used again.
+    /// Records that a page was used again.
     #[inline(always)]
     pub fn hit(&mut self, frame: FrameId) {
         let side = &mut self.side[frame.index()];
@@ -87,7 +87,7 @@ impl Balance {
         }
     }
 
-    /// A page missed: its ghost, if there is one, moves the target and is consumed.
+    /// Looks up the ghost of a page that missed. A ghost moves the target and is consumed.
     #[inline(always)]
     pub fn ghost_hit(&mut self, page: PageId) -> GhostHit {
         let Some(ghost) = self.ghosts.find(page) else { return GhostHit::NONE };
@@ -103,13 +103,13 @@ impl Balance {
         }
     }
 
-    /// `page` will be referenced soon: has the entry of its ghost loaded.
+    /// Prefetches the ghost's entry of `page`, which will be referenced soon.
     #[inline(always)]
     pub fn prefetch(&self, page: PageId) {
         self.ghosts.prefetch(page);
     }
 
-    /// A page came.
+    /// Admits a page.
     #[inline(always)]
     pub fn admit(&mut self, frame: FrameId, ghost_hit: GhostHit) {
         let side = if ghost_hit == GhostHit::NONE { Side::Once } else { Side::Again };
@@ -130,7 +130,8 @@ impl Balance {
         {}
     }
 
-    /// Returns the list that gives the next victim; `tie` if the page that comes has a ghost in B2.
+    /// Returns the list that gives the next victim. `tie` is set if the incoming page has a ghost
+    /// in B2.
     #[inline(always)]
     fn source(&self, tie: bool) -> usize {
         let once = f64::from(self.lists[ONCE].len());
@@ -138,8 +139,8 @@ impl Balance {
         if (once > 0.0 && too_long) || self.lists[AGAIN].is_empty() { ONCE } else { AGAIN }
     }
 
-    /// Offers victims by ARC's rule; returns how many were taken. A refused page moves to the
-    /// recent end of its list, and a list whose every page was refused is passed over.
+    /// Offers victims by ARC's rule; returns the number taken. A refused page moves to the recent
+    /// end of its list, and a list whose pages were all refused is skipped.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(
         &mut self,
@@ -171,7 +172,7 @@ impl Balance {
         )
     }
 
-    /// The page in `frame` was evicted: a ghost remains.
+    /// Removes the evicted page in `frame` and leaves a ghost.
     #[inline(always)]
     pub fn gone(&mut self, frame: FrameId, page: PageId) {
         let side = self.side(frame.0);
@@ -181,7 +182,7 @@ impl Balance {
         }
     }
 
-    /// The page in `frame` was evicted without leaving a ghost.
+    /// Removes the page in `frame` without leaving a ghost.
     #[inline(always)]
     pub fn forget(&mut self, frame: FrameId) {
         let side = std::mem::replace(&mut self.side[frame.index()], Side::None);
@@ -190,12 +191,12 @@ impl Balance {
         }
     }
 
-    /// Ghosts that a cache of `frames` frames keeps at most.
+    /// Returns the maximum number of ghosts of a cache of `frames` frames.
     pub fn ghosts_max(frames: u32) -> u64 {
         2 * u64::from(frames)
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.links.bytes() + self.side.capacity() + self.ghosts.bytes()
     }

@@ -1,7 +1,7 @@
-//! Frames ordered by how often they were used: one list per count, the lists in order of counts.
+//! Frames ordered by use count: one list per count, the lists in order of counts.
 //!
-//! Everything that a frequency policy does on a hit or an eviction takes constant time. Within a
-//! count, frames stand in the order in which they reached it.
+//! All operations of a frequency policy on a hit or an eviction take constant time. Within a count,
+//! frames are in the order in which they reached it.
 //!
 //! Invariants: (1) a frame is in at most one bucket; (2) buckets ascend by count and none is
 //! empty; (3) each bucket's list is sound; (4) `len` and `sum` are those of the frames' counts.
@@ -25,9 +25,9 @@ struct Bucket {
 /// The order of eviction among the frames with the least count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Oldest {
-    /// The one that reached the count first.
+    /// The frame that reached the count first.
     First,
-    /// The one that reached it last.
+    /// The frame that reached the count last.
     Last,
 }
 
@@ -45,7 +45,7 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    /// No frame yet; room for frames below `frames`.
+    /// Creates empty buckets with room for frames below `frames`.
     pub fn new(frames: u32) -> Buckets {
         Buckets {
             links: Links::new(frames),
@@ -60,7 +60,7 @@ impl Buckets {
         }
     }
 
-    /// Number of frames.
+    /// Returns the number of frames.
     #[inline(always)]
     pub fn len(&self) -> u32 {
         self.len
@@ -71,13 +71,13 @@ impl Buckets {
         self.len == 0
     }
 
-    /// The sum of all frames' counts.
+    /// Returns the sum of all frames' counts.
     #[inline(always)]
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// The count of `frame`, if it is in.
+    /// Returns the count of `frame`, if it is in.
     pub fn count(&self, frame: u32) -> Option<u32> {
         match self.bucket_of[frame as usize] {
             NIL => None,
@@ -85,7 +85,7 @@ impl Buckets {
         }
     }
 
-    /// Puts `frame`, which is not in, among those of `count`; quick if few counts are less.
+    /// Adds `frame`, which is not in, with `count`; quick if few counts are less.
     #[inline]
     pub fn add(&mut self, frame: u32, count: u32) {
         self.count_in(count);
@@ -120,7 +120,7 @@ impl Buckets {
         self.sum += u64::from(count);
     }
 
-    /// Puts `frame` into `at` if that is of `count`, else into a new bucket between the two.
+    /// Puts `frame` into bucket `at` if that has `count`, else into a new bucket between the two.
     #[inline]
     fn place(&mut self, frame: u32, count: u32, lower: u32, at: u32) {
         if at != NIL && self.buckets[at as usize].count == count {
@@ -154,7 +154,7 @@ impl Buckets {
         self.buckets[bucket as usize].list.push_back(&mut self.links, frame);
     }
 
-    /// Takes `frame` out, if it is in, and says its count.
+    /// Removes `frame`, if it is in, and returns its count.
     #[inline]
     pub fn remove(&mut self, frame: u32) -> Option<u32> {
         let at = std::mem::replace(&mut self.bucket_of[frame as usize], NIL);
@@ -167,7 +167,7 @@ impl Buckets {
         Some(count)
     }
 
-    /// Takes `frame` out of bucket `at`, and the bucket if it is empty then; says its count.
+    /// Removes `frame` from bucket `at`, and the bucket if it becomes empty; returns the count.
     #[inline]
     fn unlink(&mut self, frame: u32, at: u32) -> u32 {
         let bucket = &mut self.buckets[at as usize];
@@ -187,8 +187,8 @@ impl Buckets {
         count
     }
 
-    /// Counts one more reference to `frame`, up to `max`, and returns whether the count grew. The
-    /// frame becomes the last of its count in either case. Nothing happens if it is not in.
+    /// Counts one more reference to `frame`, up to `max`; returns `true` if the count grew. The
+    /// frame becomes the last of its count in either case. A frame that is not in is ignored.
     #[inline]
     pub fn raise(&mut self, frame: u32, max: u32) -> bool {
         let at = self.bucket_of[frame as usize];
@@ -216,7 +216,7 @@ impl Buckets {
         true
     }
 
-    /// The frame to evict first.
+    /// Returns the frame to evict first.
     fn first(&self, oldest: Oldest) -> Option<u32> {
         if self.least == NIL { None } else { self.end(self.least, oldest) }
     }
@@ -226,7 +226,7 @@ impl Buckets {
         if oldest == Oldest::First { list.front() } else { list.back() }
     }
 
-    /// The frame to evict after `frame`.
+    /// Returns the frame to evict after `frame`.
     fn after(&self, frame: u32, oldest: Oldest) -> Option<u32> {
         let beside = match oldest {
             Oldest::First => self.links.next(frame),
@@ -241,10 +241,11 @@ impl Buckets {
         })
     }
 
-    /// Evicts by least count until `request` is reached, and tells `taken` each page and its count.
+    /// Evicts by least count until `request` is met, and calls `taken` with each page and its
+    /// count.
     ///
-    /// As gilbert 1.2.13 has it, a temporary refusal counts as a reference, and a permanent one
-    /// as more than there will ever be; both after the eviction, which offers no frame twice.
+    /// A temporary refusal counts as a reference (gilbert 1.2.13), and a permanent one as more
+    /// references than can occur. Both apply after the eviction, which offers no frame twice.
     pub fn evict<H: Host + ?Sized>(
         &mut self,
         oldest: Oldest,
@@ -279,7 +280,7 @@ impl Buckets {
         done
     }
 
-    /// Does what refusals do.
+    /// Applies the effects of refusals.
     #[inline]
     fn settle(&mut self) {
         while let Some((frame, why)) = self.refused.pop() {
@@ -309,7 +310,7 @@ impl Buckets {
         }
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.links.bytes()
             + self.bucket_of.capacity() * 4

@@ -1,4 +1,4 @@
-//! A counter with a limit beside each frame: what `s3-fifo` and `tide` keep of hits.
+//! A counter with a limit beside each frame, in which `s3-fifo` and `tide` count hits.
 
 use millpond_base::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -9,7 +9,7 @@ pub struct Counted;
 
 impl HitHook for Counted {
     type Meta = AtomicU8;
-    /// The limit.
+    /// Limit of the counter.
     type Params = u8;
     const HIT: Hit = Hit::Meta;
     const READS_PAGE: bool = false;
@@ -21,7 +21,8 @@ impl HitHook for Counted {
 
     #[inline(always)]
     fn on_hit(count: &AtomicU8, max: &u8, _: &Access) {
-        // Two hits at once may count as one; at the limit the line stays shared between cores.
+        // Two concurrent hits may count as one; at the limit, the line stays shared between
+        // cores.
         let now = count.load(Relaxed);
         if now < *max {
             count.store(now + 1, Relaxed);

@@ -1,13 +1,14 @@
-//! Frames by reference density: references / (now − load), whose order changes with time alone.
+//! Frames by reference density: references / (now − load), whose order changes even without
+//! references.
 //!
-//! A knock-out tournament over the frames. Which of two frames is less dense changes at most once
-//! while neither is referenced, at a moment that can be computed; each match remembers the first
-//! moment at which a result below it, or its own, is out of date, and only such matches are played
-//! again. The final is then exactly what a search of all frames would find: the least density, and
-//! of equals the lowest frame.
+//! A knock-out tournament over the frames. While neither of two frames is referenced, their order
+//! changes at most once, at a moment that can be computed. Each match stores the first moment at
+//! which its result, or one below it, is out of date, and only outdated matches are played again.
+//! The final then gives exactly the result of a search of all frames: the least density, and among
+//! equals the lowest frame.
 //!
-//! Hits do not touch the tournament. It knows a number of references that a frame had at least; a
-//! winner that has more by now is corrected, which costs at most one walk up the tree per hit.
+//! Hits do not touch the tournament, which knows a lower bound of each frame's references. A winner
+//! with more references is corrected, which costs at most one walk up the tree per hit.
 //!
 //! Invariants: (1) the references known of a frame are no more than it has; (2) every match that is
 //! not out of date names the less dense of its two winners.
@@ -33,10 +34,10 @@ const ABSENT: u32 = u32::MAX;
 const REFERENCES_MAX: u32 = (1 << 31) - 1;
 /// Ages above this are treated as equal.
 const AGE_MAX: u64 = (1 << 32) - 1;
-/// A result that stays.
+/// Moment of a result that never changes.
 const NEVER: u64 = u64::MAX;
 
-/// A match as it is stored: complements, so that zeros are a match that nobody won, for good.
+/// A stored match, in complements, so that zeros are a match that nobody ever wins.
 #[derive(Clone, Copy)]
 struct Stored {
     not_until: u64,
@@ -48,7 +49,7 @@ zeros!(Stored { not_until, not_winner });
 #[derive(Clone, Copy)]
 struct Match {
     winner: u32,
-    /// The first moment at which this result or one below may be wrong.
+    /// First moment at which this result or one below may be wrong.
     until: u64,
 }
 
@@ -66,11 +67,11 @@ impl From<Stored> for Match {
     }
 }
 
-/// One frame's entry in the tournament; zeros are a frame that takes no part.
+/// One frame's entry in the tournament; zeros mean an absent frame.
 #[derive(Clone, Copy)]
 struct Entrant {
     loaded: u64,
-    /// The references' complement.
+    /// Complement of the references.
     not_references: u32,
 }
 
@@ -85,24 +86,24 @@ impl Entrant {
 
 /// The tournament.
 pub struct Tournament {
-    /// A heap-shaped tree: match `i` is between the winners of `2i` and `2i + 1`, the final is 1;
-    /// frames are the leaves from `leaves` on, not stored.
+    /// A heap-shaped tree: match `i` is between the winners of `2i` and `2i + 1`, and match 1 is
+    /// the final. Frames are the leaves from `leaves` on, which are not stored.
     matches: Vec<Stored>,
     entrants: Vec<Entrant>,
     leaves: u32,
     search: Search,
     now: u64,
-    /// The last tick received, and the last load's moment.
+    /// Last tick received, and moment of the last load.
     tick: Tick,
     time: u64,
     last_load: u64,
-    /// A frame that left, while the matches still name it. It may come back before they matter.
+    /// Frame that left while matches still name it. It may come back before they matter.
     gap: Option<u32>,
     refused: Vec<(u32, RefusalReason)>,
 }
 
 impl Tournament {
-    /// No frame takes part yet; frames below `frames` may.
+    /// Creates an empty tournament for frames below `frames`.
     pub fn new(frames: u32, search: Search) -> Tournament {
         let leaves = frames.max(2).next_power_of_two();
         Tournament {
@@ -125,19 +126,19 @@ impl Tournament {
         self.references(frame) != ABSENT
     }
 
-    /// The references known of `frame`.
+    /// Returns the known references of `frame`.
     #[inline(always)]
     pub fn references(&self, frame: u32) -> u32 {
         self.entrants[frame as usize].references()
     }
 
-    /// When the page of `frame` was loaded.
+    /// Returns the moment at which the page of `frame` was loaded.
     #[inline(always)]
     pub fn loaded(&self, frame: u32) -> u64 {
         self.entrants[frame as usize].loaded
     }
 
-    /// The moment of tick `now`: ticks wrap, moments do not.
+    /// Returns the moment of tick `now`; ticks wrap, moments do not.
     #[inline(always)]
     pub fn moment(&mut self, now: Tick) -> u64 {
         let passed = now.wrapping_sub(self.tick);
@@ -148,7 +149,7 @@ impl Tournament {
         self.time
     }
 
-    /// The page in `frame` was loaded now, with `count` references.
+    /// Enters the page that was loaded into `frame` now, with its references.
     #[inline]
     pub fn load(&mut self, frame: u32, references: u32, now: Tick) {
         let now = self.moment(now);
@@ -156,7 +157,7 @@ impl Tournament {
         self.enter(frame, references, now, now);
     }
 
-    /// `frame` takes part with what is known of it, again or for the first time. `now` must not be
+    /// Enters `frame`, again or for the first time, with its references and load. `now` must not be
     /// before any moment received so far.
     #[inline]
     fn enter(&mut self, frame: u32, references: u32, loaded: u64, now: u64) {
@@ -167,7 +168,7 @@ impl Tournament {
         self.replay(frame);
     }
 
-    /// `frame` takes part no more.
+    /// Removes `frame`.
     #[inline]
     pub fn leave(&mut self, frame: u32) {
         self.close_gap(Some(frame));
@@ -175,7 +176,7 @@ impl Tournament {
         self.gap = Some(frame);
     }
 
-    /// Plays the matches of the frame that left, unless that is `but`.
+    /// Plays the matches of the frame that left, unless it is `but`.
     #[inline(always)]
     fn close_gap(&mut self, but: Option<u32>) {
         if let Some(frame) = self.gap.take()
@@ -198,8 +199,8 @@ impl Tournament {
         }
     }
 
-    /// The least dense frame, by what is known. `now` must be after every load: a page of no age
-    /// has no density.
+    /// Returns the least dense frame by the known references. `now` must be after every load, since
+    /// a page without age has no density.
     #[inline]
     fn least(&mut self, now: u64) -> Option<u32> {
         self.close_gap(None);
@@ -211,7 +212,7 @@ impl Tournament {
         (winner != ABSENT).then_some(winner)
     }
 
-    /// Finds the least dense frame by looking at every frame.
+    /// Finds the least dense frame by a search of all frames.
     fn scan(&self) -> Option<u32> {
         let mut least = None;
         for frame in (0..self.entrants.len() as u32).filter(|&f| self.has(f)) {
@@ -222,9 +223,8 @@ impl Tournament {
         least
     }
 
-    /// Evicts by least density until `request` is reached. `live` says how many references a frame
-    /// has by now; `refused` changes that of a frame that was refused, which then is not offered
-    /// again in this call.
+    /// Evicts by least density until `request` is met. `live` returns a frame's present references.
+    /// `refused` changes those of a refused frame, which is not offered again in this call.
     pub fn evict<H: Host + ?Sized>(
         &mut self,
         request: &EvictRequest,
@@ -244,7 +244,7 @@ impl Tournament {
             }
             match host.take(FrameId(offered)) {
                 Ok((FrameId(frame), _page)) => {
-                    // A child that was refused before has left already.
+                    // A child that was refused before has been removed already.
                     if self.has(frame) {
                         self.leave(frame);
                     } else {
@@ -273,7 +273,8 @@ impl Tournament {
         ahead < 0
     }
 
-    /// By how much `a`'s density exceeds `b`'s now, times both ages, and what a tick adds to it.
+    /// Returns the excess of `a`'s density over `b`'s now, times both ages, and its growth per
+    /// tick.
     #[inline(always)]
     fn lead(&self, a: u32, b: u32) -> (i64, i64) {
         let (a, b) = (self.entrants[a as usize], self.entrants[b as usize]);
@@ -282,7 +283,7 @@ impl Tournament {
         (ra * age(b) - rb * age(a), ra - rb)
     }
 
-    /// The first moment at which the result of match `at`, or one below it, may be wrong.
+    /// Returns the first moment at which the result of match `at`, or one below it, may be wrong.
     #[inline(always)]
     fn until(&self, at: u32) -> u64 {
         Match::from(self.matches[at as usize]).until
@@ -296,7 +297,7 @@ impl Tournament {
         }
     }
 
-    /// Plays again what is out of date at `at` and below. As deep as the tree: 32 levels at most.
+    /// Plays again the outdated matches at `at` and below; the recursion is at most 32 levels deep.
     fn refresh(&mut self, at: u32) {
         for below in [2 * at, 2 * at + 1] {
             if below < self.leaves && self.until(below) <= self.now {
@@ -319,7 +320,7 @@ impl Tournament {
         }
     }
 
-    /// The winner of `at`, and until when it is known.
+    /// Returns the winner of `at`, and the moment until which it is known.
     #[inline(always)]
     fn result(&self, at: u32) -> Match {
         if at < self.leaves {
@@ -334,7 +335,8 @@ impl Tournament {
     fn play(&mut self, at: u32) {
         let (left, right) = (self.result(2 * at), self.result(2 * at + 1));
         let until = left.until.min(right.until);
-        // A winner that left is none. Who won instead is found when its matches are played again.
+        // A winner that left does not count. Its successor is found when its matches are played
+        // again.
         let gone = |m: Match| m.winner == ABSENT || !self.has(m.winner);
         let played = match (gone(left), gone(right)) {
             (_, true) => Match { winner: left.winner, until },
@@ -358,7 +360,7 @@ impl Tournament {
     /// Verifies that exactly `resident` take part.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the fault.
     pub fn check(&self, resident: &[FrameId]) -> Result<(), String> {
         let inside = self.entrants.iter().filter(|e| e.references() != ABSENT).count();
         if inside != resident.len() || resident.iter().any(|f| !self.has(f.0)) {
@@ -367,7 +369,7 @@ impl Tournament {
         Ok(())
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.matches.capacity() * size_of::<Stored>()
             + self.entrants.capacity() * size_of::<Entrant>()

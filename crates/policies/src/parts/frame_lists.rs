@@ -1,7 +1,7 @@
-//! Lists that share out the resident frames: each frame is in exactly one of them.
+//! Lists that partition the resident frames: each frame is in exactly one of them.
 //!
-//! What most policies with several queues need: the lists, and for each frame which one it is in,
-//! so that a frame can be taken out when all that is known is its number.
+//! Most policies with several queues need the lists and the list of each frame, so that a frame
+//! can be removed by its number.
 
 use millpond_base::FrameId;
 
@@ -15,7 +15,7 @@ pub struct FrameLists<const N: usize> {
 }
 
 impl<const N: usize> FrameLists<N> {
-    /// Empty lists for frames below `frames`.
+    /// Creates empty lists for frames below `frames`.
     pub fn new(frames: u32) -> FrameLists<N> {
         FrameLists {
             links: Links::new(frames),
@@ -24,7 +24,7 @@ impl<const N: usize> FrameLists<N> {
         }
     }
 
-    /// Length of list `list`.
+    /// Returns the length of list `list`.
     #[inline(always)]
     pub fn len(&self, list: usize) -> u32 {
         self.lists[list].len()
@@ -36,13 +36,13 @@ impl<const N: usize> FrameLists<N> {
         self.lists[list].is_empty()
     }
 
-    /// The list that `frame`, which is in one, is in.
+    /// Returns the list of `frame`, which is in one.
     #[inline(always)]
     pub fn list_of(&self, frame: FrameId) -> usize {
         usize::from(self.list_of[frame.index()])
     }
 
-    /// The first frame of list `list`.
+    /// Returns the first frame of list `list`.
     #[inline(always)]
     pub fn front(&self, list: usize) -> Option<FrameId> {
         self.lists[list].front().map(FrameId)
@@ -55,7 +55,7 @@ impl<const N: usize> FrameLists<N> {
         self.lists[list].push_back(&mut self.links, frame.0);
     }
 
-    /// Takes `frame` out; says which list it was in.
+    /// Removes `frame`; returns its list.
     #[inline(always)]
     pub fn remove(&mut self, frame: FrameId) -> usize {
         let list = self.list_of(frame);
@@ -63,7 +63,7 @@ impl<const N: usize> FrameLists<N> {
         list
     }
 
-    /// Moves `frame` to the back of the list that it is in.
+    /// Moves `frame` to the back of its list.
     #[inline(always)]
     pub fn move_to_back(&mut self, frame: FrameId) {
         let list = self.list_of(frame);
@@ -82,27 +82,27 @@ impl<const N: usize> FrameLists<N> {
         }
     }
 
-    /// `frame` was refused: moves it to the back of its list, which counts the refusal.
+    /// Moves the refused `frame` to the back of its list, which counts the refusal.
     #[inline(always)]
     pub fn pass_over(&mut self, frame: FrameId, refused: &mut [u32; N]) {
         refused[self.list_of(frame)] += 1;
         self.move_to_back(frame);
     }
 
-    /// The frames of list `list` from front to back.
+    /// Returns the frames of list `list` from front to back.
     pub fn iter(&self, list: usize) -> impl Iterator<Item = FrameId> + '_ {
         self.lists[list].iter(&self.links).map(FrameId)
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.links.bytes() + self.list_of.capacity()
     }
 
-    /// Verifies that each resident frame is in one list, and knows which.
+    /// Verifies that each resident frame is in one list, and that its list is recorded.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the fault.
     pub fn check(&self, resident: &[FrameId]) -> Result<(), String> {
         let mut listed = 0;
         for (number, list) in self.lists.iter().enumerate() {
@@ -120,14 +120,14 @@ impl<const N: usize> FrameLists<N> {
 }
 
 impl FrameLists<2> {
-    /// The list to offer a victim from: `wanted`, unless all of its frames were refused already;
-    /// then the other one; then none.
+    /// Returns the list from which to offer a victim: `wanted`, or the other one if all its
+    /// frames were refused already, or none.
     #[inline(always)]
     pub fn source(&self, wanted: usize, refused: &[u32; 2]) -> Option<usize> {
         [wanted, 1 - wanted].into_iter().find(|&list| refused[list] < self.len(list))
     }
 
-    /// The next victim: the front of that list.
+    /// Returns the next victim, the front of that list.
     #[inline(always)]
     pub fn front_of(&self, wanted: usize, refused: &[u32; 2]) -> Option<FrameId> {
         self.front(self.source(wanted, refused)?)

@@ -1,7 +1,7 @@
-//! Ghosts: pages that left, what is remembered of them, and lists of them.
+//! Ghosts: evicted pages with a memory of them, and lists of ghosts.
 //!
-//! A slab of nodes, found by page. A policy keeps any number of [`List`]s over one
-//! `Ghosts`; which list a ghost is in, is part of what it remembers.
+//! A slab of nodes, found by page. A policy keeps any number of [`List`]s over one `Ghosts`; a
+//! ghost's memory records its list.
 
 use millpond_base::PageId;
 
@@ -19,12 +19,12 @@ pub struct Ghosts<K> {
     slots: PageSlots,
     nodes: Vec<Ghost<K>>,
     free: Vec<u32>,
-    /// The links of every ghost, for the lists that the policy keeps.
+    /// Links of every ghost, for the policy's lists.
     pub links: Links,
 }
 
 impl<K: Copy> Ghosts<K> {
-    /// Room for about `entries` ghosts; it grows when there are more.
+    /// Creates a slab with room for about `entries` ghosts, which grows if there are more.
     pub fn new(pages_dense: Option<u64>, entries: u64) -> Ghosts<K> {
         let entries = entries.min(1 << 24) as usize;
         Ghosts {
@@ -35,7 +35,7 @@ impl<K: Copy> Ghosts<K> {
         }
     }
 
-    /// Number of ghosts.
+    /// Returns the number of ghosts.
     pub fn len(&self) -> usize {
         self.nodes.len() - self.free.len()
     }
@@ -45,13 +45,13 @@ impl<K: Copy> Ghosts<K> {
         self.len() == 0
     }
 
-    /// The ghost of `page`.
+    /// Returns the ghost of `page`.
     #[inline(always)]
     pub fn find(&self, page: PageId) -> Option<u32> {
         self.slots.get(page)
     }
 
-    /// `page` will be looked up soon: has what that reads loaded.
+    /// Prefetches the entry of `page`, which will be looked up soon.
     #[inline(always)]
     pub fn prefetch(&self, page: PageId) {
         self.slots.prefetch(page);
@@ -69,7 +69,7 @@ impl<K: Copy> Ghosts<K> {
         &mut self.nodes[node as usize].memory
     }
 
-    /// The page whose ghost `node` is.
+    /// Returns the page of ghost `node`.
     #[inline(always)]
     pub fn page(&self, node: u32) -> PageId {
         self.nodes[node as usize].page
@@ -103,7 +103,7 @@ impl<K: Copy> Ghosts<K> {
         node
     }
 
-    /// Forgets ghost `node`, which is in `list`; says which page it was and what it remembered.
+    /// Forgets ghost `node`, which is in `list`; returns its page and its memory.
     #[inline(always)]
     pub fn drop_from(&mut self, list: &mut List, node: u32) -> (PageId, K) {
         list.remove(&mut self.links, node);
@@ -126,7 +126,7 @@ impl<K: Copy> Ghosts<K> {
         Some(self.drop_from(list, node))
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.slots.bytes()
             + self.nodes.capacity() * size_of::<Ghost<K>>()

@@ -1,9 +1,9 @@
 //! A heap of frames ordered by a key, in which a frame's key can change or the frame can leave.
 //!
-//! Four-ary, since sifting down touches one cache line of children a level. Ties are broken by
-//! whatever the key says: a policy that wants an order among equals puts it into the key.
+//! The heap is four-ary, since sifting down then touches one cache line of children per level.
+//! Only the key breaks ties: a policy that needs an order among equals puts it into the key.
 
-/// The place of a frame that is not in the heap; zero, so that places of no frame cost nothing.
+/// Place of a frame that is not in the heap; zero, so that unused places cost nothing.
 const OUT: u32 = 0;
 const ARITY: usize = 4;
 
@@ -15,7 +15,7 @@ pub struct Heap<K> {
 }
 
 impl<K: Ord + Copy> Heap<K> {
-    /// An empty heap for frames below `frames`.
+    /// Creates an empty heap for frames below `frames`.
     pub fn new(frames: u32) -> Heap<K> {
         Heap { items: Vec::new(), place: vec![OUT; frames as usize] }
     }
@@ -27,7 +27,7 @@ impl<K: Ord + Copy> Heap<K> {
         }
     }
 
-    /// Number of frames in the heap.
+    /// Returns the number of frames in the heap.
     pub fn len(&self) -> usize {
         self.items.len()
     }
@@ -37,7 +37,7 @@ impl<K: Ord + Copy> Heap<K> {
         self.items.is_empty()
     }
 
-    /// The key of `frame`, if it is in the heap.
+    /// Returns the key of `frame`, if it is in the heap.
     pub fn key(&self, frame: u32) -> Option<K> {
         match self.place[frame as usize] {
             OUT => None,
@@ -45,7 +45,7 @@ impl<K: Ord + Copy> Heap<K> {
         }
     }
 
-    /// The frame with the least key.
+    /// Returns the frame with the least key.
     pub fn least(&self) -> Option<(K, u32)> {
         self.items.first().copied()
     }
@@ -67,7 +67,7 @@ impl<K: Ord + Copy> Heap<K> {
         }
     }
 
-    /// Takes `frame` out, if it is in.
+    /// Removes `frame`, if it is in.
     pub fn remove(&mut self, frame: u32) -> Option<K> {
         let at = self.place[frame as usize];
         if at == OUT {
@@ -78,22 +78,22 @@ impl<K: Ord + Copy> Heap<K> {
         let (key, _) = self.items.swap_remove(at);
         if at < self.items.len() {
             self.place[self.items[at].1 as usize] = at as u32 + 1;
-            // Only one of the two moves anything: what comes down to `at` is no less than its
-            // new children.
+            // Only one of the two moves anything: after a sift down, the item at `at` is no
+            // less than its parent.
             self.sift_up(at);
             self.sift_down(at);
         }
         Some(key)
     }
 
-    /// Takes the frame with the least key out.
+    /// Removes the frame with the least key.
     pub fn pop(&mut self) -> Option<(K, u32)> {
         let (key, frame) = self.least()?;
         self.remove(frame);
         Some((key, frame))
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.items.capacity() * size_of::<(K, u32)>() + self.place.capacity() * 4
     }
@@ -135,7 +135,7 @@ impl<K: Ord + Copy> Heap<K> {
     /// Verifies order and places.
     ///
     /// # Errors
-    /// What is out of order.
+    /// A description of the disorder.
     pub fn check(&self) -> Result<(), String> {
         for (at, (key, frame)) in self.items.iter().enumerate() {
             if self.place[*frame as usize] != at as u32 + 1 {

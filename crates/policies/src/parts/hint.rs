@@ -1,9 +1,9 @@
-//! Hints that a first tier sends with a request: the reason of the read or write, and the request
-//! that it foretells.
+//! Hints of a first tier with a request: the reason of the read or write, and the request that it
+//! predicts.
 
 use millpond_base::{Mark, Reason};
 
-/// The type of a request to a second tier, in the order in which LRU-IO looks for clean victims:
+/// Type of a request to a second tier, in the order in which LRU-IO searches for clean victims:
 /// from "a write will follow" to "a read will follow" (li 3.3.1, 5.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Hint {
@@ -13,13 +13,14 @@ pub enum Hint {
     Recov,
     /// The page was written to make room: it will probably leave the first tier.
     Replace,
-    /// The page was written because its frame was needed at once: it leaves the first tier now.
+    /// The page was written because its frame was needed immediately: it leaves the first tier
+    /// now.
     Synch,
 }
 
 impl Hint {
-    /// The hint that a request carries. A write without a reason counts as [`Hint::Replace`]: an
-    /// untagged client writes back mostly to make room.
+    /// Returns the hint of a request. A write without a reason counts as [`Hint::Replace`], since
+    /// an untagged client writes back mostly to make room.
     #[inline(always)]
     pub fn of(mark: Mark) -> Hint {
         if !mark.is_write() {
@@ -42,8 +43,7 @@ impl Hint {
 /// The cold start of a cache, which ends when the cache is full. Hint-aware policies take every
 /// page until then, and only well-recommended ones afterwards (li 3.3.2).
 ///
-/// Once over, the cold start stays over: a frame that is freed later waits for a page that is
-/// wanted.
+/// The cold start never returns: a frame that is freed later waits for a wanted page.
 #[derive(Clone, Debug)]
 pub struct ColdStart {
     resident: u32,
@@ -52,7 +52,7 @@ pub struct ColdStart {
 }
 
 impl ColdStart {
-    /// The start of an empty cache of `frames` frames.
+    /// Creates the cold start of an empty cache of `frames` frames.
     pub fn new(frames: u32) -> ColdStart {
         ColdStart { resident: 0, frames, is_over: false }
     }
@@ -63,26 +63,26 @@ impl ColdStart {
         self.is_over
     }
 
-    /// A page was admitted.
+    /// Counts an admitted page.
     #[inline(always)]
     pub fn came(&mut self) {
         self.resident += 1;
         self.is_over |= self.resident >= self.frames;
     }
 
-    /// A page left.
+    /// Counts an evicted page.
     #[inline(always)]
     pub fn went(&mut self) {
         self.resident = self.resident.saturating_sub(1);
     }
 
-    /// The host wants frames: no cold cache does.
+    /// Ends the cold start, since the host wants frames.
     #[inline(always)]
     pub fn evicting(&mut self) {
         self.is_over = true;
     }
 
-    /// Pages in the cache.
+    /// Returns the number of pages in the cache.
     pub fn resident(&self) -> u32 {
         self.resident
     }

@@ -1,9 +1,9 @@
-//! The instruction sets that page values are computed with, and what all of them need of a log.
+//! Instruction sets for page values, and the terms of a log that all of them need.
 
 // Where only the portable instructions exist, the terms are unused.
 #![cfg_attr(any(feature = "model", miri, tsan, not(target_arch = "x86_64")), allow(dead_code))]
 
-/// The instruction set that values are computed with.
+/// Instruction set for computing values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Instructions {
     /// The instructions of every machine of the target.
@@ -15,12 +15,12 @@ pub enum Instructions {
 }
 
 impl Instructions {
-    /// All there are.
+    /// All instruction sets.
     pub const ALL: [Instructions; 3] =
         [Instructions::Portable, Instructions::Avx2, Instructions::Avx512];
 
     /// Returns `true` if this machine has these instructions. Model checkers and interpreters have
-    /// none but the portable.
+    /// only the portable ones.
     pub fn are_here(self) -> bool {
         match self {
             Instructions::Portable => true,
@@ -33,29 +33,29 @@ impl Instructions {
         }
     }
 
-    /// The widest of this machine.
+    /// Returns the widest instruction set of this machine.
     pub fn best() -> Instructions {
         let widest_first = Instructions::ALL.into_iter().rev();
         widest_first.into_iter().find(|set| set.are_here()).unwrap_or(Instructions::Portable)
     }
 }
 
-/// The terms that a batch of values has in common: the shape of the log, and ticks of the clock.
+/// Common terms of a batch of values: the shape of the log, and ticks of the clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
-    /// The tick that ages are taken at.
+    /// Tick from which ages are computed.
     pub(super) aged_from: u32,
     /// Weight of the second ring's value.
     pub(super) weight: f32,
     /// The lanes of each ring.
     pub(super) lanes: [u16; 2],
-    /// The lane of each ring's slot 0, as a bit; none if stamps of now are not invaluable, or
-    /// nothing is logged.
+    /// Lane of each ring's slot 0, as a bit; none if stamps of the current tick have a finite
+    /// value, or nothing is logged.
     pub(super) firsts: [u32; 2],
 }
 
 impl Terms {
-    /// The lanes of both rings' heads.
+    /// Returns the lanes of both rings' heads.
     #[inline(always)]
     pub(super) fn heads(&self, heads: [u8; 2]) -> u32 {
         (self.firsts[0] << (heads[0] & 15)) | (self.firsts[1] << (heads[1] & 15))

@@ -1,17 +1,19 @@
 //! Frames in the order of their K-th last reference, with correlated references and history.
 //!
-//! The machine behind the LRU-K family. A frame knows its last K references. Frames that know fewer
-//! are *below* and are evicted first. The others are in a heap by their K-th last reference, which
-//! is lazy: a hit writes the frame's own stamps only, and a key that lags behind is brought up when
-//! it reaches the top. Keys never fall, so the least true key is found.
+//! The mechanism of the LRU-K family. A frame knows its last K references. Frames that know fewer
+//! are *below* and are evicted first. The others are in a heap by their K-th last reference. The
+//! heap is lazy: a hit writes only the frame's own stamps, and an old key is updated when it
+//! reaches the top. Keys never fall, so the least true key is found.
 //!
 //! References that follow each other closely are one reference (the correlated reference period
 //! of O'Neil et al.): a frame in its period waits in a list by recency, is spared, and its
-//! references count once. What is known of a page may outlive its stay (the retained history).
+//! references count once. A page's references may be remembered after its eviction (the retained
+//! history).
 //!
 //! Invariants: (1) a resident frame is in the period's list, below, or in the heap; (2) frames in
 //! the heap know K references and those below fewer; (3) a key in the heap is not above the
-//! frame's K-th last reference; (4) no more ghosts than allowed, but for one being loaded.
+//! frame's K-th last reference; (4) no more ghosts than allowed, except for one that is being
+//! loaded.
 
 use millpond_base::{FrameId, PageId};
 
@@ -23,13 +25,13 @@ use crate::zeroed::zeroed;
 /// The order among frames that know fewer than K references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Below {
-    /// The one that was loaded first is evicted first.
+    /// The frame that was loaded first is evicted first.
     Fifo,
-    /// The one that was referenced least recently is evicted first.
+    /// The frame that was referenced least recently is evicted first.
     Lru,
 }
 
-/// The references that are correlated with the one before.
+/// References that are correlated with the one before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Period {
     /// References at most this number of references after the one before; 0 for none.
@@ -49,8 +51,8 @@ enum Place {
 
 zeros!(enum Place::Out);
 
-/// The retained history of pages that left: up to K − 1 references each, oldest departure first.
-/// Without a limit there is no order to keep.
+/// Retained history of evicted pages: up to K − 1 references each, oldest eviction first. Without
+/// a limit, no order is kept.
 struct History {
     ghosts: Ghosts<u8>,
     stamps: Vec<u64>,
@@ -76,7 +78,7 @@ pub struct Kth {
 }
 
 impl Kth {
-    /// An empty order that knows `k` references, 1 to 255, of each frame, and keeps at most
+    /// Creates an empty order that keeps `k` references, 1 to 255, of each frame, and at most
     /// `history` ghosts.
     pub fn new(shape: &Shape, k: u8, order_below: Below, period: Period, history: u64) -> Kth {
         let (k, frames) = (usize::from(k.max(1)), shape.frames as usize);
@@ -115,7 +117,8 @@ impl Kth {
     }
 
     /// Records a reference at the present time. `held` is the length of the correlated period
-    /// that ends with it: older references move up by it, as if the period had been a point.
+    /// that ends with it. Older references move up by that length, as if the period had been a
+    /// point.
     #[inline(always)]
     fn record(&mut self, frame: u32, held: u64) {
         let (at, k) = (frame as usize, self.k);
@@ -127,7 +130,7 @@ impl Kth {
         self.known[at] = (self.known[at] + 1).min(k as u8);
     }
 
-    /// A reference to a resident frame.
+    /// Records a reference to a resident frame.
     #[inline(always)]
     pub fn hit(&mut self, frame: u32) {
         self.clock += 1;
@@ -191,7 +194,7 @@ impl Kth {
         }
     }
 
-    /// A page missed: its ghost, if it has one, will not be the next to be dropped.
+    /// Records a miss: the page's ghost, if it has one, will not be dropped next.
     #[inline(always)]
     pub fn miss(&mut self, page: PageId) {
         if let Some(history) = &mut self.history
@@ -202,7 +205,7 @@ impl Kth {
         }
     }
 
-    /// `page` was loaded into `frame`: that is a reference.
+    /// Records that `page` was loaded into `frame`, which is a reference.
     #[inline(always)]
     pub fn admit(&mut self, frame: u32, page: PageId) {
         self.clock += 1;
@@ -232,7 +235,7 @@ impl Kth {
         history.trim(0);
     }
 
-    /// Takes `frame` out; nothing is remembered of its page.
+    /// Removes `frame` without remembering its page.
     #[inline(always)]
     pub fn remove(&mut self, frame: u32) {
         match std::mem::replace(&mut self.place[frame as usize], Place::Out) {
@@ -243,7 +246,7 @@ impl Kth {
         }
     }
 
-    /// Offers frames until the request is met; returns how many were taken. A refusal is a
+    /// Offers frames until the request is met; returns the number taken. A refusal is a
     /// reference.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(&mut self, request: &EvictRequest, host: &mut H) -> u32 {
@@ -267,7 +270,7 @@ impl Kth {
         taken
     }
 
-    /// The next victim; or the top of the heap, with false, if its key must be brought up.
+    /// Returns the next victim, or the top of the heap, with `false`, if its key must be updated.
     #[inline(always)]
     fn candidate(&mut self) -> Option<(u32, bool)> {
         if self.has_period() {
@@ -278,12 +281,12 @@ impl Kth {
         }
         match self.heap.least() {
             Some((key, frame)) => Some((frame, key == self.kth(frame))),
-            // All are in their period: the one whose last reference is oldest.
+            // All are in their period, so the one with the oldest last reference.
             None => self.recent.front().map(|frame| (frame, true)),
         }
     }
 
-    /// Settles the frames whose period is over for a reference that comes next.
+    /// Settles the frames whose period is over at the next reference.
     fn end_periods(&mut self) {
         let Period::References(most) = self.period else { return };
         while let Some(oldest) = self.recent.front()
@@ -312,7 +315,7 @@ impl Kth {
         }
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         let history = self.history.as_ref().map_or(0, History::bytes);
         let frames = self.known.capacity() + self.place.capacity() + self.last.capacity() * 8;

@@ -1,8 +1,8 @@
-//! A heap of frames whose keys may have risen since it last looked.
+//! A heap of frames whose keys may rise without updating the heap.
 //!
-//! Policies whose hits only ever raise a key need not touch a heap on a hit. The key is written
-//! beside it, and a frame that reaches the top with an old key sinks to its place then. Each such
-//! repair is paid by at least one hit, and the least frame is exactly the least.
+//! Policies whose hits only raise a key need not touch a heap on a hit. The key is written beside
+//! the heap, and a frame that reaches the top with an old key then sinks to its place. At least
+//! one hit pays for each such repair, and the least frame is exact.
 //!
 //! Invariant: (1) the heap's key of a frame is no greater than its present key.
 
@@ -11,7 +11,7 @@ use millpond_base::{FrameId, PageId};
 
 use super::heap::Heap;
 
-/// A min-heap over frames with keys that rise without it.
+/// A min-heap over frames with keys that rise outside the heap.
 pub struct LateHeap<K> {
     heap: Heap<K>,
     keys: Vec<K>,
@@ -19,7 +19,7 @@ pub struct LateHeap<K> {
 }
 
 impl<K: Ord + Copy + Default + std::fmt::Debug> LateHeap<K> {
-    /// An empty heap for frames below `frames`.
+    /// Creates an empty heap for frames below `frames`.
     pub fn new(frames: u32) -> LateHeap<K> {
         LateHeap {
             heap: Heap::new(frames),
@@ -28,14 +28,14 @@ impl<K: Ord + Copy + Default + std::fmt::Debug> LateHeap<K> {
         }
     }
 
-    /// Puts `frame`, which is not in, in.
+    /// Adds `frame`, which is not in.
     #[inline]
     pub fn add(&mut self, frame: u32, key: K) {
         self.keys[frame as usize] = key;
         self.heap.set(frame, key);
     }
 
-    /// The present key of `frame`.
+    /// Returns the present key of `frame`.
     #[inline(always)]
     pub fn key(&self, frame: u32) -> K {
         self.keys[frame as usize]
@@ -47,7 +47,7 @@ impl<K: Ord + Copy + Default + std::fmt::Debug> LateHeap<K> {
         self.keys[frame as usize] = key;
     }
 
-    /// The frame with the least key.
+    /// Returns the frame with the least key.
     #[inline]
     pub fn least(&mut self) -> Option<(K, u32)> {
         loop {
@@ -60,15 +60,15 @@ impl<K: Ord + Copy + Default + std::fmt::Debug> LateHeap<K> {
         }
     }
 
-    /// Takes `frame` out, if it is in, and says its key.
+    /// Removes `frame`, if it is in, and returns its key.
     #[inline]
     pub fn remove(&mut self, frame: u32) -> Option<K> {
         self.heap.remove(frame).map(|_| self.keys[frame as usize])
     }
 
-    /// Evicts by least key until `request` is reached, and tells `taken` each page and its key. A
-    /// refused frame is not offered twice; then it gets the key that `refused` makes of its old
-    /// one, which must not be less.
+    /// Evicts by least key until `request` is met, and calls `taken` with each page and its key.
+    /// A refused frame is not offered twice. It then gets the key that `refused` computes from
+    /// its old one, which must not be less.
     pub fn evict<H: Host + ?Sized>(
         &mut self,
         request: &EvictRequest,
@@ -82,7 +82,7 @@ impl<K: Ord + Copy + Default + std::fmt::Debug> LateHeap<K> {
             steps += 1;
             match host.take(FrameId(offered)) {
                 Ok((FrameId(frame), page)) => {
-                    // A child that was refused before is in no heap now.
+                    // A child that was refused before is not in the heap now.
                     if self.remove(frame).is_none() {
                         self.refused.retain(|&(f, _)| f != frame);
                     }
@@ -101,7 +101,7 @@ impl<K: Ord + Copy + Default + std::fmt::Debug> LateHeap<K> {
         done
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.heap.bytes()
             + self.keys.capacity() * size_of::<K>()
@@ -111,7 +111,7 @@ impl<K: Ord + Copy + Default + std::fmt::Debug> LateHeap<K> {
     /// Verifies the invariant, and that exactly `resident` are in.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the fault.
     pub fn check(&self, resident: &[FrameId]) -> Result<(), String> {
         self.heap.check()?;
         if self.heap.len() != resident.len() {

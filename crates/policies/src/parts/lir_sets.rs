@@ -1,8 +1,8 @@
 //! LIRS's two sets: LIR frames in the recency stack, HIR frames in a queue and maybe in the stack.
 //!
-//! Which frames are LIR, how many may be, and how long the stack is, is for the policies to say.
-//! Here is how a frame moves between the sets, and how victims are found: the front of the queue,
-//! or else the oldest LIR frame.
+//! The policies choose the LIR frames, their maximum number, and the length of the stack. This
+//! module moves frames between the sets and finds victims: the front of the queue, or else the
+//! oldest LIR frame.
 //!
 //! Invariants: (1) a resident frame is either LIR and in the stack, or HIR and in the queue, (2)
 //! the bottom of the stack is a LIR frame, or the stack is empty.
@@ -16,14 +16,14 @@ use crate::contract::{EvictRequest, Host, Shape};
 
 /// The stack and the queue.
 pub struct LirSets {
-    /// LIR frames, and what is younger than the oldest of them.
+    /// LIR frames, and all entries younger than the oldest of them.
     pub stack: RecencyStack,
     links: Links,
     queue: List,
 }
 
 impl LirSets {
-    /// Empty sets, with room for about `ghosts` ghosts.
+    /// Creates empty sets, with room for about `ghosts` ghosts.
     pub fn new(shape: &Shape, ghosts: u64) -> LirSets {
         LirSets {
             stack: RecencyStack::new(shape.frames, shape.pages_dense, ghosts),
@@ -32,24 +32,24 @@ impl LirSets {
         }
     }
 
-    /// Number of LIR frames.
+    /// Returns the number of LIR frames.
     #[inline(always)]
     pub fn lir(&self) -> u32 {
         self.stack.hot()
     }
 
-    /// Number of HIR frames.
+    /// Returns the number of HIR frames.
     #[inline(always)]
     pub fn hir(&self) -> u32 {
         self.queue.len()
     }
 
-    /// The HIR frames, next victim first.
+    /// Returns the HIR frames, next victim first.
     pub fn queued(&self) -> impl Iterator<Item = FrameId> + '_ {
         self.queue.iter(&self.links).map(FrameId)
     }
 
-    /// A new `frame` is HIR.
+    /// Adds a new `frame` as HIR.
     #[inline(always)]
     pub fn push_hir(&mut self, frame: FrameId) {
         self.queue.push_back(&mut self.links, frame.0);
@@ -57,7 +57,7 @@ impl LirSets {
         self.stack.prune();
     }
 
-    /// The HIR `frame`, which is not in the stack, was used: it is the newest of both.
+    /// Makes the used HIR `frame`, which is not in the stack, the newest of both.
     #[inline(always)]
     pub fn renew_hir(&mut self, frame: FrameId) {
         self.queue.move_to_back(&mut self.links, frame.0);
@@ -65,14 +65,15 @@ impl LirSets {
         self.stack.prune();
     }
 
-    /// Takes the HIR `frame`, which is in the stack, out of both, to become LIR.
+    /// Removes the HIR `frame`, which is in the stack, from both, to become LIR.
     #[inline(always)]
     pub fn lift(&mut self, frame: FrameId) {
         self.queue.remove(&mut self.links, frame.0);
         self.stack.remove(frame);
     }
 
-    /// The oldest LIR frame becomes HIR, out of the stack; says which, if there was one.
+    /// Turns the oldest LIR frame into a HIR frame outside the stack; returns it, if there was
+    /// one.
     #[inline(always)]
     pub fn demote(&mut self) -> Option<FrameId> {
         let oldest = self.stack.bottom()?;
@@ -82,7 +83,8 @@ impl LirSets {
         Some(oldest)
     }
 
-    /// Takes `frame`, whose page was evicted, out of everything but, if it is HIR, the stack.
+    /// Removes `frame`, whose page was evicted, from everything, except that a HIR frame stays in
+    /// the stack.
     #[inline(always)]
     fn unlink(&mut self, frame: FrameId) {
         if self.stack.heat(frame) == Heat::Hot {
@@ -93,7 +95,7 @@ impl LirSets {
         }
     }
 
-    /// The page in `frame` was evicted without leaving a ghost.
+    /// Removes the page in `frame` without leaving a ghost.
     pub fn forget(&mut self, frame: FrameId) {
         self.unlink(frame);
         if self.stack.heat(frame) == Heat::Cold {
@@ -101,9 +103,9 @@ impl LirSets {
         }
     }
 
-    /// Offers HIR frames, then LIR frames, each at most once; returns how many were taken. `gone`
-    /// receives each; one that is HIR and in the stack leaves a ghost there. A refused HIR frame
-    /// moves to the end of the queue, a refused LIR frame to the top of the stack.
+    /// Offers HIR frames, then LIR frames, each at most once; returns the number taken. `gone`
+    /// receives each taken frame; a HIR frame in the stack leaves a ghost there. A refused HIR
+    /// frame moves to the end of the queue, a refused LIR frame to the top of the stack.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(
         &mut self,
@@ -139,7 +141,7 @@ impl LirSets {
         )
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.stack.bytes() + self.links.bytes()
     }

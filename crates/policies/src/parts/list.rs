@@ -1,7 +1,7 @@
 //! Doubly linked lists whose nodes are indices: frames, or ghosts in a slab.
 //!
 //! Many lists share one [`Links`], since a node is in at most one of them. The front is the end
-//! that policies evict from; new nodes go to the back, unless a policy says otherwise.
+//! from which policies evict; new nodes go to the back, unless a policy decides otherwise.
 //!
 //! Invariants: (1) a node is in at most one list, (2) `len` counts a list's nodes, (3) following
 //! `next` from the front meets the same nodes as following `prev` from the back, reversed.
@@ -15,7 +15,7 @@ use crate::zeroed::zeroed;
 /// No node.
 pub const NIL: u32 = u32::MAX;
 
-/// A node or none, as its complement: zero is none, so that zeroed links are loose ones.
+/// A node or none, stored as its complement. Zero is none, so that zeroed links are in no list.
 #[derive(Clone, Copy, Debug)]
 struct Node(u32);
 
@@ -45,14 +45,14 @@ zeros!(Link { prev, next });
 
 const LOOSE: Link = Link { prev: Node::NONE, next: Node::NONE };
 
-/// The links of every node that may be in a list.
+/// Links of every node that may be in a list.
 #[derive(Clone, Debug, Default)]
 pub struct Links {
     links: Vec<Link>,
 }
 
 impl Links {
-    /// Links for nodes `0..len`.
+    /// Creates links for nodes `0..len`.
     pub fn new(len: u32) -> Links {
         Links { links: zeroed(len as usize) }
     }
@@ -64,19 +64,19 @@ impl Links {
         }
     }
 
-    /// The node after `node`, towards the back.
+    /// Returns the node after `node`, towards the back.
     #[inline(always)]
     pub fn next(&self, node: u32) -> Option<u32> {
         self.links[node as usize].next.get()
     }
 
-    /// The node before `node`, towards the front.
+    /// Returns the node before `node`, towards the front.
     #[inline(always)]
     pub fn prev(&self, node: u32) -> Option<u32> {
         self.links[node as usize].prev.get()
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.links.capacity() * size_of::<Link>()
     }
@@ -102,12 +102,12 @@ impl Default for List {
 }
 
 impl List {
-    /// An empty list.
+    /// Creates an empty list.
     pub fn new() -> List {
         List::default()
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     #[inline(always)]
     pub fn len(&self) -> u32 {
         self.len
@@ -119,13 +119,13 @@ impl List {
         self.len == 0
     }
 
-    /// The first node.
+    /// Returns the first node.
     #[inline(always)]
     pub fn front(&self) -> Option<u32> {
         some(self.front)
     }
 
-    /// The last node.
+    /// Returns the last node.
     #[inline(always)]
     pub fn back(&self) -> Option<u32> {
         some(self.back)
@@ -169,7 +169,7 @@ impl List {
         }
     }
 
-    /// Takes `node` out; it must be in this list.
+    /// Removes `node`, which must be in this list.
     #[inline]
     pub fn remove(&mut self, links: &mut Links, node: u32) {
         let Link { prev, next } = links.links[node as usize];
@@ -185,7 +185,7 @@ impl List {
         self.len -= 1;
     }
 
-    /// Puts `new`, which must be in no list, into the place of `old`, which is in this one.
+    /// Replaces `old`, which is in this list, by `new`, which must be in no list.
     #[inline]
     pub fn replace(&mut self, links: &mut Links, old: u32, new: u32) {
         let link = std::mem::replace(&mut links.links[old as usize], LOOSE);
@@ -204,7 +204,7 @@ impl List {
     #[inline]
     pub fn move_to_back(&mut self, links: &mut Links, node: u32) {
         let Some(back) = self.back().filter(|back| *back != node) else { return };
-        // As removing and appending, but that there is a node behind it and one stays.
+        // Like removing and appending, with the certainty that a node follows and one stays.
         let Link { prev, next } = links.links[node as usize];
         match prev.get() {
             Some(prev) => links.links[prev as usize].next = next,
@@ -225,7 +225,7 @@ impl List {
         }
     }
 
-    /// Takes the first node out.
+    /// Removes the first node.
     #[inline]
     pub fn pop_front(&mut self, links: &mut Links) -> Option<u32> {
         let node = self.front()?;
@@ -233,7 +233,7 @@ impl List {
         Some(node)
     }
 
-    /// Takes the last node out.
+    /// Removes the last node.
     #[inline]
     pub fn pop_back(&mut self, links: &mut Links) -> Option<u32> {
         let node = self.back()?;
@@ -257,9 +257,8 @@ impl List {
         self.len += moved.len;
     }
 
-    /// Offers the frames of this list from the front until the request is met: one that was taken
-    /// is unlinked and passed to `gone`, a refused one moves to the back. Returns how many were
-    /// taken.
+    /// Offers the frames of this list from the front until the request is met; returns the number
+    /// taken. A taken frame is unlinked and passed to `gone`, a refused one moves to the back.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(
         &mut self,
@@ -281,7 +280,7 @@ impl List {
         )
     }
 
-    /// The nodes from front to back.
+    /// Returns the nodes from front to back.
     pub fn iter<'a>(&self, links: &'a Links) -> impl Iterator<Item = u32> + use<'a> {
         std::iter::successors(self.front(), move |&node| links.next(node))
     }
@@ -316,7 +315,7 @@ impl List {
 /// Verifies that `lists`, together, hold each frame of `resident` once and nothing else.
 ///
 /// # Errors
-/// What is out of order.
+/// A description of the disorder.
 pub fn check_holds(lists: &[&List], links: &Links, resident: &[FrameId]) -> Result<(), String> {
     let mut listed = Vec::with_capacity(resident.len());
     for list in lists {

@@ -1,14 +1,14 @@
-//! From page ids to small numbers: an array where ids are dense, a hash table where they are not.
+//! Map from page ids to small numbers: an array if ids are dense, else a hash table.
 //!
-//! The hash table is one of open addressing with linear probing, and deletes by shifting back
-//! (Knuth 6.4, algorithms L and R). Unlike hashbrown's its empty slot is zeroed memory, so that a
-//! table for millions of ghosts costs nothing until there are any, and it takes no more than one
-//! cache line for most look-ups of pages that are not in it, which are most.
+//! The hash table uses open addressing with linear probing, and deletes by shifting back (Knuth
+//! 6.4, algorithms L and R). Unlike hashbrown's, its empty slot is zeroed memory, so a table for
+//! millions of ghosts costs nothing until there are any. Most lookups are of absent pages, and most
+//! of these take only one cache line.
 //!
-//! [`PageSlots`] is for tables that know what they hold: less work per call than a [`PageMap`],
-//! which counts its pages and says what was there. What a simulated miss costs is instructions, and
-//! a page that leaves is in an entry far from the core in a long trace, which is written there and
-//! not read.
+//! [`PageSlots`] is for tables that know their content. It does less work per call than a
+//! [`PageMap`], which counts its pages and returns old values. A simulated miss costs instructions.
+//! In a long trace, the entry of an evicted page is far from the core, and is written without being
+//! read.
 
 use millpond_base::PageId;
 
@@ -26,12 +26,12 @@ pub struct PageMap {
     len: usize,
 }
 
-/// Spreads ids over the table: a multiplication whose high half is folded onto its low half.
+/// Spreads ids over the table, by a multiplication whose high half is folded onto its low half.
 ///
-/// Only groups of four neighbours are spread; within a group the low bits stay what they are, so
-/// that neighbours lie in one cache line. Most traces run through pages in order, and a look-up in
-/// a large table costs what its cache miss costs. The top bits are what hashbrown's tables tell
-/// entries apart by: there, neighbours must differ.
+/// Only groups of four neighbours are spread. Within a group the low bits stay, so that neighbours
+/// share a cache line: most traces run through pages in order, and a lookup in a large table costs
+/// a cache miss. Neighbours must differ in the top bits, by which hashbrown's tables distinguish
+/// entries.
 #[inline(always)]
 pub fn hash(page: u64) -> u64 {
     let wide = u128::from((page >> 2) ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93_u128;
@@ -40,11 +40,11 @@ pub fn hash(page: u64) -> u64 {
     ((spread & !3) | low) ^ (low << 62)
 }
 
-/// A slot of the table; zeros are an empty one.
+/// A slot of the table; zeros mean an empty one.
 #[derive(Clone, Copy)]
 struct Slot {
     page: u64,
-    /// The value's complement.
+    /// Complement of the value.
     not_value: u32,
 }
 
@@ -64,15 +64,15 @@ impl Slot {
     }
 }
 
-/// The hash table. A page is in the first slot, from that of its hash on and around the end, that
-/// was empty when it was inserted; no slot between is empty as long as it is there.
+/// The hash table. A page is in the first slot that was empty at its insertion, from the slot of
+/// its hash on, wrapping around. No slot in between is empty while the page is there.
 struct Hashed {
     slots: Vec<Slot>,
     len: usize,
 }
 
 impl Hashed {
-    /// A table in which `entries` take half of the slots at most.
+    /// Creates a table in which `entries` take at most half of the slots.
     fn new(entries: usize) -> Hashed {
         let slots = if entries == 0 { 0 } else { (entries * 2).next_power_of_two().max(8) };
         Hashed { slots: zeroed(slots), len: 0 }
@@ -83,7 +83,7 @@ impl Hashed {
         self.slots.len().wrapping_sub(1)
     }
 
-    /// The slot of `page`, or the empty one where it would lie. There must be slots.
+    /// Returns the slot of `page`, or the empty slot where it would be. There must be slots.
     #[inline(always)]
     fn find(&self, page: PageId) -> (usize, Option<u32>) {
         let mut at = hash(page.0) as usize & self.mask();
@@ -102,10 +102,10 @@ impl Hashed {
         if self.len == 0 { None } else { self.find(page).1 }
     }
 
-    /// The value of `page`; one that is not mapped yet is mapped to `value`.
+    /// Returns the value of `page`; an unmapped page is mapped to `value`.
     #[inline]
     fn get_or_insert(&mut self, page: PageId, value: u32) -> Option<u32> {
-        // A quarter stays empty, so that every probe ends, and soon.
+        // A quarter stays empty, so that every probe ends soon.
         if self.len >= self.slots.len() / 4 * 3 {
             self.grow();
         }
@@ -141,7 +141,7 @@ impl Hashed {
         found
     }
 
-    /// Empties slot `at`: entries behind it that could be here, or nearer to here, move up.
+    /// Empties slot `at`. Later entries that may be here, or nearer to here, move up.
     #[inline]
     fn empty(&mut self, at: usize) {
         let (mut hole, mut from, mask) = (at, at, self.mask());
@@ -151,7 +151,7 @@ impl Hashed {
             if slot.value().is_none() {
                 break;
             }
-            // It may move unless its own slot is after the hole, around the end.
+            // It may move unless its own slot is after the hole, wrapping around.
             let home = hash(slot.page) as usize & mask;
             if from.wrapping_sub(home) & mask >= from.wrapping_sub(hole) & mask {
                 self.slots[hole] = slot;
@@ -168,20 +168,20 @@ impl Hashed {
 }
 
 impl PageMap {
-    /// A map for about `entries` pages. With `pages_dense`, ids are dense and that is about their
-    /// number; the array grows when there are more.
+    /// Creates a map for about `entries` pages. `pages_dense` is the approximate number of ids if
+    /// they are dense; the array grows if there are more.
     pub fn new(pages_dense: Option<u64>, entries: usize) -> PageMap {
         let is_dense = pages_dense.is_some();
         let mut dense = Vec::new();
         if let Some(pages) = pages_dense {
-            // No more than 2^28 at once: a wrong hint must not exhaust memory.
+            // At most 2^28 at once, since a wrong hint must not exhaust memory.
             dense.resize(pages.min(1 << 28) as usize, NONE);
         }
         let hashed = Hashed::new(if is_dense { 0 } else { entries.min(1 << 28) });
         PageMap { dense, hashed, is_dense, len: 0 }
     }
 
-    /// Number of pages mapped.
+    /// Returns the number of mapped pages.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -191,7 +191,7 @@ impl PageMap {
         self.len == 0
     }
 
-    /// The value of `page`.
+    /// Returns the value of `page`.
     #[inline(always)]
     pub fn get(&self, page: PageId) -> Option<u32> {
         if self.is_dense {
@@ -219,7 +219,7 @@ impl PageMap {
         }
     }
 
-    /// The value of `page`; a page not mapped yet is mapped to `value`.
+    /// Returns the value of `page`; an unmapped page is mapped to `value`.
     #[inline(always)]
     pub fn get_or_insert(&mut self, page: PageId, value: u32) -> u32 {
         if self.is_dense {
@@ -234,7 +234,8 @@ impl PageMap {
         })
     }
 
-    /// The value of `page`; a page not mapped yet is mapped to the number of pages mapped so far.
+    /// Returns the value of `page`; an unmapped page is mapped to the number of pages mapped so
+    /// far.
     #[inline]
     pub fn get_or_number(&mut self, page: PageId) -> u32 {
         self.get_or_insert(page, self.len as u32)
@@ -248,7 +249,7 @@ impl PageMap {
         self.dense[index] = value;
     }
 
-    /// Forgets `page` and says what it was mapped to.
+    /// Forgets `page` and returns its value.
     #[inline(always)]
     pub fn remove(&mut self, page: PageId) -> Option<u32> {
         if self.is_dense {
@@ -266,7 +267,7 @@ impl PageMap {
         }
     }
 
-    /// Takes out of a hashed map every page below `limit`, in no order.
+    /// Removes every page below `limit` from a hashed map, in no order.
     pub fn take_below(&mut self, limit: u64) -> Vec<(PageId, u32)> {
         let slots = self.hashed.slots.iter().filter(|slot| slot.page < limit);
         let taken: Vec<_> =
@@ -277,29 +278,29 @@ impl PageMap {
         taken
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.dense.capacity() * size_of::<u32>() + self.hashed.bytes()
     }
 }
 
-/// For each page its slot plus 1, or 0: an array, for dense ids.
+/// An array for dense ids: each page's slot plus 1, or 0.
 pub struct SlotArray(Vec<u32>);
 
 impl SlotArray {
-    /// An array for about `pages` pages; it grows when there are more.
+    /// Creates an array for about `pages` pages, which grows if there are more.
     pub fn new(pages: u64) -> SlotArray {
-        // No more than 2^28 at once: a wrong hint must not exhaust memory.
+        // At most 2^28 at once, since a wrong hint must not exhaust memory.
         SlotArray(zeroed(pages.min(1 << 28) as usize))
     }
 
-    /// The slot of `page`.
+    /// Returns the slot of `page`.
     #[inline(always)]
     pub fn get(&self, page: PageId) -> Option<u32> {
         self.0.get(page.0 as usize)?.checked_sub(1)
     }
 
-    /// `page` is in `slot`, which is below `u32::MAX`.
+    /// Records that `page` is in `slot`, which is below `u32::MAX`.
     #[inline(always)]
     pub fn enter(&mut self, page: PageId, slot: u32) {
         match self.0.get_mut(page.0 as usize) {
@@ -316,7 +317,7 @@ impl SlotArray {
         self.0[index] = slot.wrapping_add(1);
     }
 
-    /// `page` is in no slot.
+    /// Records that `page` is in no slot.
     #[inline(always)]
     pub fn leave(&mut self, page: PageId) {
         if let Some(entry) = self.0.get_mut(page.0 as usize) {
@@ -324,25 +325,24 @@ impl SlotArray {
         }
     }
 
-    /// Returns `true` if looking up pages some time ahead pays: the array outgrew a core's own
-    /// caches.
+    /// Returns `true` if prefetching pays, since the array is larger than a core's own caches.
     pub fn wants_prefetch(&self) -> bool {
         self.0.len() * size_of::<u32>() > 1 << 20
     }
 
-    /// Has the entry of `page` loaded.
+    /// Prefetches the entry of `page`.
     #[inline(always)]
     pub fn prefetch(&self, page: PageId) {
         prefetch(&self.0, page.0 as usize);
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.0.capacity() * size_of::<u32>()
     }
 }
 
-/// Slots by page: an array where ids are dense, a hash table where they are not.
+/// Slots by page: an array if ids are dense, else a hash table.
 pub enum PageSlots {
     /// By the page's id.
     Dense(SlotArray),
@@ -351,8 +351,8 @@ pub enum PageSlots {
 }
 
 impl PageSlots {
-    /// Room for about `entries` pages. With `pages_dense`, ids are dense and that is about their
-    /// number.
+    /// Creates slots for about `entries` pages. `pages_dense` is the approximate number of ids if
+    /// they are dense.
     pub fn new(pages_dense: Option<u64>, entries: usize) -> PageSlots {
         match pages_dense {
             Some(pages) => PageSlots::Dense(SlotArray::new(pages)),
@@ -360,7 +360,7 @@ impl PageSlots {
         }
     }
 
-    /// The slot of `page`.
+    /// Returns the slot of `page`.
     #[inline(always)]
     pub fn get(&self, page: PageId) -> Option<u32> {
         match self {
@@ -369,7 +369,7 @@ impl PageSlots {
         }
     }
 
-    /// `page`, which is in no slot, is in `slot` now, which is below `u32::MAX`.
+    /// Records that `page`, which is in no slot, is in `slot` now, which is below `u32::MAX`.
     #[inline(always)]
     pub fn enter(&mut self, page: PageId, slot: u32) {
         match self {
@@ -378,7 +378,7 @@ impl PageSlots {
         }
     }
 
-    /// `page` is in no slot.
+    /// Records that `page` is in no slot.
     #[inline(always)]
     pub fn leave(&mut self, page: PageId) {
         match self {
@@ -387,7 +387,7 @@ impl PageSlots {
         }
     }
 
-    /// Has the entry of `page` loaded, if that is an array's.
+    /// Prefetches the entry of `page`, if it is in an array.
     #[inline(always)]
     pub fn prefetch(&self, page: PageId) {
         if let PageSlots::Dense(array) = self {
@@ -395,7 +395,7 @@ impl PageSlots {
         }
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         match self {
             PageSlots::Dense(array) => array.bytes(),

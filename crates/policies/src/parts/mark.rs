@@ -1,5 +1,5 @@
-//! A mark that a hit leaves on its frame, and nothing else: the hot half of many clocks, and the
-//! second chance that the simplest of them give by it.
+//! A mark that a hit leaves on its frame: the hot half of many clocks, and the second chance of the
+//! simplest ones.
 
 use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -23,7 +23,7 @@ choice! {
 }
 
 impl MarkOn {
-    /// The ends of an access that count.
+    /// Returns the ends of an access that count.
     pub fn hit_on(self) -> HitOn {
         match self {
             MarkOn::Fix => HitOn::Fix,
@@ -43,7 +43,7 @@ impl HitHook for MarkHook {
 
     #[inline(always)]
     fn on_hit(mark: &AtomicBool, _: &(), _: &Access) {
-        // Looking first keeps a hot page's line shared between cores.
+        // Reading first keeps a hot page's line shared between cores.
         if !mark.load(Relaxed) {
             mark.store(true, Relaxed);
         }
@@ -59,7 +59,7 @@ impl HitHook for MarkHook {
     }
 }
 
-/// Like `MarkHook`, for policies whose parameters say which end of an access counts.
+/// Like `MarkHook`, for policies whose parameters select the end of an access that counts.
 pub struct MarkOnHit;
 
 impl HitHook for MarkOnHit {
@@ -93,8 +93,8 @@ pub fn take_mark(mark: &AtomicBool) -> bool {
     set
 }
 
-/// Follows `hand`: a marked frame loses its mark and stays, another is offered, and marked if it is
-/// refused for what `marks` says. Returns how many were taken.
+/// Follows `hand`: a marked frame loses its mark and stays; an unmarked one is offered, and marked
+/// if the host refuses it for a reason that `marks` accepts. Returns the number taken.
 #[inline(always)]
 pub fn second_chance<H: Host + ?Sized>(
     frames: Frames<'_, MarkOnHit>,

@@ -1,4 +1,4 @@
-//! Parts that policies are built from. None knows a policy.
+//! Building blocks of policies. None knows a policy.
 
 pub mod adaptation;
 pub mod balance;

@@ -1,8 +1,8 @@
-//! The multi-queue of pages by frequency, with its out queue (li 3.3.3): what `t2-mq` and
-//! `mq-hints` share.
+//! The multi-queue of pages by frequency, with its out queue (li 3.3.3), shared by `t2-mq` and
+//! `mq-hints`.
 //!
-//! Queue *k* holds pages of like frequency, least recent at the front. A page that was not used
-//! for `life` requests sinks one queue. The out queue remembers the counts of pages that left.
+//! Queue *k* holds pages of similar frequency, least recent at the front. A page that was not
+//! used for `life` requests sinks one queue. The out queue remembers the counts of evicted pages.
 //!
 //! Invariants: (1) a resident frame is in exactly one queue, (2) within a queue above the lowest,
 //! expiry times ascend from the front, and none is before `due`, (3) a bit of `occupied` is set
@@ -40,13 +40,13 @@ config! {
 }
 
 impl MultiQueueConfig {
-    /// Pages that the out queue of a cache of `frames` frames holds at most.
+    /// Returns the maximum number of pages in the out queue of a cache of `frames` frames.
     pub fn out_max(&self, frames: u32) -> u64 {
         (self.out * f64::from(frames)) as u64
     }
 }
 
-/// The queue number of a frame that is in no queue.
+/// Queue number of a frame that is in no queue.
 const NOWHERE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
@@ -56,7 +56,7 @@ struct Entry {
     queue: u32,
 }
 
-/// The queues, the out queue, and what they know of each frame.
+/// The queues, the out queue, and the records of each frame.
 pub struct MultiQueue {
     queues: Vec<List>,
     occupied: Vec<u64>,
@@ -64,7 +64,7 @@ pub struct MultiQueue {
     entries: Vec<Entry>,
     rank: Rank,
     life: u64,
-    /// No page expires before.
+    /// Lower bound of all expiry times.
     due: u64,
     position: Position,
     ghosts: Ghosts<u32>,
@@ -74,7 +74,7 @@ pub struct MultiQueue {
 }
 
 impl MultiQueue {
-    /// Empty queues.
+    /// Creates empty queues.
     pub fn new(config: &MultiQueueConfig, shape: &Shape) -> MultiQueue {
         let queues = config.queues.max(1) as usize;
         let out_max = config.out_max(shape.frames);
@@ -95,7 +95,7 @@ impl MultiQueue {
         }
     }
 
-    /// Pages in the queues.
+    /// Returns the number of pages in the queues.
     pub fn len(&self) -> u32 {
         self.queues.iter().map(List::len).sum()
     }
@@ -138,7 +138,7 @@ impl MultiQueue {
         self.push(frame, self.queue_of(count));
     }
 
-    /// A page was used: it rises, and others may sink.
+    /// Records a use: the page rises, and others may sink.
     #[inline]
     pub fn hit(&mut self, frame: FrameId, access: &Access) {
         let now = self.position.at(access.now);
@@ -148,7 +148,7 @@ impl MultiQueue {
         self.sink(now);
     }
 
-    /// A page came, of which `ghost_hit` tells how often it was used before.
+    /// Admits a page; `ghost_hit` holds its earlier number of uses.
     #[inline]
     pub fn admit(&mut self, frame: FrameId, access: &Access, ghost_hit: GhostHit) {
         let now = self.position.at(access.now);
@@ -156,14 +156,14 @@ impl MultiQueue {
         self.sink(now);
     }
 
-    /// A page came that is not wanted: it takes the next victim's place, unused so far.
+    /// Admits an unwanted page in the next victim's place, as unused.
     pub fn admit_as_victim(&mut self, frame: FrameId, ghost_hit: GhostHit) {
         self.entries[frame.index()] = Entry { expires: u64::MAX, count: ghost_hit.0, queue: 0 };
         self.queues[0].push_front(&mut self.links, frame.0);
         self.occupied[0] |= 1;
     }
 
-    /// Removes a page that comes back from the out queue and returns its entry there.
+    /// Removes a returning page from the out queue and returns its entry.
     #[inline]
     pub fn ghost_hit(&mut self, page: PageId) -> GhostHit {
         match self.ghosts.find(page) {
@@ -172,7 +172,7 @@ impl MultiQueue {
         }
     }
 
-    /// Lets the first page of each queue sink if its time is over.
+    /// Lets the first page of each queue sink if it has expired.
     #[inline(always)]
     fn sink(&mut self, now: u64) {
         if now > self.due {
@@ -202,7 +202,7 @@ impl MultiQueue {
         self.queues[word * 64 + bits.trailing_zeros() as usize].front()
     }
 
-    /// Offers the least recent pages of the lowest queues; returns how many were taken. A refused
+    /// Offers the least recent pages of the lowest queues; returns the number taken. A refused
     /// page moves to the back of its queue.
     #[inline]
     pub fn evict<H: Host + ?Sized>(
@@ -238,7 +238,7 @@ impl MultiQueue {
     fn restore(&mut self) {
         for at in 0..self.aside.len() {
             let (queue, frame) = self.aside[at];
-            // To the back of a queue go only pages that expire last.
+            // Only pages that expire last move to the back of a queue.
             let expires = self.position.now().saturating_add(self.life);
             self.entries[frame as usize].expires = expires;
             self.due = self.due.min(expires);
@@ -257,12 +257,12 @@ impl MultiQueue {
         self.ghosts.push(&mut self.out, page, count);
     }
 
-    /// The page in `frame` was evicted without leaving a ghost.
+    /// Removes the page in `frame` without leaving a ghost.
     pub fn forget(&mut self, frame: FrameId) {
         self.unlink(frame.0);
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.queues.capacity() * size_of::<List>()
             + self.occupied.capacity() * 8

@@ -1,13 +1,13 @@
-//! The loop by which most policies evict: one candidate after another, until the request is met.
+//! The eviction loop of most policies: one candidate after another, until the request is met.
 
 use millpond_base::{FrameId, PageId};
 
 use crate::contract::{EvictRequest, Host, RefusalReason};
 
-/// Offers one frame of `state` after another; returns how many were taken. `candidate` names the
-/// next one, or None when there is nothing left to offer; `taken` unlinks the frame that was
-/// evicted, which need not be the offered one; `refused` puts the offered one where it is not the
-/// next candidate again, if another can be.
+/// Offers one frame of `state` after another; returns the number taken. `candidate` returns the
+/// next one, or None if nothing is left to offer. `taken` unlinks the evicted frame, which may not
+/// be the offered one. `refused` moves the offered one, so that it is not the next candidate again
+/// if another can be.
 #[inline(always)]
 pub fn offer_in_turn<S: ?Sized, H: Host + ?Sized>(
     request: &EvictRequest,
@@ -20,9 +20,9 @@ pub fn offer_in_turn<S: ?Sized, H: Host + ?Sized>(
     offer_from_queue(request, host, state, candidate, taken, refused, |_, _| ())
 }
 
-/// Like `offer_in_turn`, for an order that hits do not change. In such an order an inner page with
-/// swizzled children, one of which is evicted in its place, would be the next candidate again, a
-/// root for ever: each victim would be drawn at random. `stayed` moves it elsewhere.
+/// Like `offer_in_turn`, for an order that hits do not change. In such an order, an inner page
+/// that stays because a swizzled child is evicted instead would be the next candidate again, and a
+/// root forever. Each victim would then be random. `stayed` moves such a page elsewhere.
 #[inline(always)]
 pub fn offer_from_queue<S: ?Sized, H: Host + ?Sized>(
     request: &EvictRequest,
@@ -56,8 +56,8 @@ pub fn offer_from_queue<S: ?Sized, H: Host + ?Sized>(
     count
 }
 
-/// Offers the frames that `draw` names, of a policy that keeps no books of them; returns how many
-/// were taken.
+/// Offers the frames that `draw` returns, for a policy without records of frames; returns the
+/// number taken.
 #[inline(always)]
 pub fn offer_drawn<H: Host + ?Sized>(
     request: &EvictRequest,
@@ -67,8 +67,8 @@ pub fn offer_drawn<H: Host + ?Sized>(
     offer_in_turn(request, host, &mut (), |()| Some(draw()), |(), _, _| (), |(), _, _| ())
 }
 
-/// Like `offer_drawn`, for a `draw` that returns several frames at a time. No more are drawn than
-/// are offered, unless the host has enough.
+/// Like `offer_drawn`, for a `draw` that returns several frames at a time. All drawn frames are
+/// offered, unless the host has enough.
 #[inline(always)]
 pub fn offer_sampled<H: Host + ?Sized, I: Iterator<Item = u32>>(
     request: &EvictRequest,

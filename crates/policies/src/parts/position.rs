@@ -1,4 +1,4 @@
-//! Positions in a request stream that do not wrap, from a host's ticks, which do.
+//! Positions in a request stream, which do not wrap, from a host's ticks, which do.
 
 use millpond_base::Tick;
 
@@ -10,13 +10,13 @@ pub struct Position {
 }
 
 impl Position {
-    /// The last position seen.
+    /// Returns the last position seen.
     #[inline(always)]
     pub fn now(&self) -> u64 {
         self.now
     }
 
-    /// The position at `tick`. A tick before the last one counts as the last one.
+    /// Returns the position at `tick`. A tick before the last one counts as the last one.
     #[inline(always)]
     pub fn at(&mut self, tick: Tick) -> u64 {
         let ahead = tick.wrapping_sub(self.last);

@@ -1,10 +1,10 @@
-//! Asking the processor for memory that will be needed soon.
+//! Prefetching of memory that will be needed soon.
 //!
-//! A host that knows the next references can have their table entries under way while it works on
-//! the present one. It pays only where a table is larger than the caches near a core.
+//! A host that knows the next references can load their table entries while it works on the
+//! present one. That pays only if a table is larger than the caches near a core.
 
-/// Starts loading the cache line of `slice[index]`; there need not be such an item. Does nothing
-/// where the processor is not asked like this.
+/// Starts loading the cache line of `slice[index]`, even if the index is out of bounds. Does
+/// nothing on processors without this instruction.
 #[inline(always)]
 pub fn prefetch<T>(slice: &[T], index: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

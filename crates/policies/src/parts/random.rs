@@ -1,4 +1,4 @@
-//! Random numbers for policies: seeded, quick, and usable by many threads without a lock.
+//! Random numbers for policies: seeded, fast, and usable by many threads without a lock.
 
 use millpond_base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -7,10 +7,10 @@ use millpond_base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// 2⁶⁴, and one thread alone repeats exactly.
 pub struct Random(AtomicU64);
 
-/// The step of the sequence.
+/// Step of the sequence.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// SplitMix's finisher.
+/// Mixes bits by SplitMix's finisher.
 #[inline(always)]
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,43 +18,43 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The number below `bound` that 64 random bits give; 0 if `bound` is 0.
+/// Scales 64 random bits to a number below `bound`; 0 if `bound` is 0.
 #[inline(always)]
 fn scale(bits: u64, bound: u32) -> u32 {
     (((bits >> 32) * u64::from(bound)) >> 32) as u32
 }
 
-/// `count` numbers of the sequence, the first one at `first`.
+/// Returns `count` numbers of the sequence, the first one at `first`.
 #[inline(always)]
 fn from(first: u64, count: usize, bound: u32) -> impl Iterator<Item = u32> + use<> {
     (0..count as u64).map(move |i| scale(mix(first.wrapping_add(STEP.wrapping_mul(i))), bound))
 }
 
 impl Random {
-    /// The generator with that seed.
+    /// Creates the generator of a seed.
     pub fn new(seed: u64) -> Random {
         Random(AtomicU64::new(seed))
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     #[inline(always)]
     pub fn bits(&self) -> u64 {
         mix(self.0.fetch_add(STEP, Relaxed))
     }
 
-    /// A number below `bound`; 0 if `bound` is 0. The bias is below `bound`/2³².
+    /// Draws a number below `bound`; 0 if `bound` is 0. The bias is below `bound`/2³².
     #[inline(always)]
     pub fn below(&self, bound: u32) -> u32 {
         scale(self.bits(), bound)
     }
 
-    /// The next `count` numbers that `below` would give, for one atomic addition in all.
+    /// Draws the next `count` numbers of `below` with one atomic addition in all.
     #[inline(always)]
     pub fn sample(&self, count: usize, bound: u32) -> impl Iterator<Item = u32> + use<> {
         from(self.0.fetch_add(STEP.wrapping_mul(count as u64), Relaxed), count, bound)
     }
 
-    /// Like `sample`, for the only thread there is, without a locked instruction.
+    /// Like `sample`, for a single thread, without a locked instruction.
     #[inline(always)]
     pub fn sample_alone(&mut self, count: usize, bound: u32) -> impl Iterator<Item = u32> + use<> {
         let at = self.0.load(Relaxed);
@@ -62,7 +62,7 @@ impl Random {
         from(at, count, bound)
     }
 
-    /// Like `below`, for the only thread there is, without a locked instruction.
+    /// Like `below`, for a single thread, without a locked instruction.
     #[inline(always)]
     pub fn below_alone(&mut self, bound: u32) -> u32 {
         let at = self.0.load(Relaxed);

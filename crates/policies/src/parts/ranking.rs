@@ -1,4 +1,4 @@
-//! Frames in the order in which they are to be evicted, and the loop that offers them to the host.
+//! Frames in the order of eviction, and the loop that offers them to the host.
 
 use millpond_base::{FrameId, PageId};
 
@@ -8,20 +8,19 @@ use crate::contract::{EvictRequest, Host};
 /// A heap of victims. The frame with the least key is evicted first.
 ///
 /// A refused frame is set aside until the end of the eviction and keeps its key. Each eviction
-/// therefore offers a frame at most once, and so finds one that can be evicted wherever it is in
-/// the order.
+/// therefore offers a frame at most once, and finds an evictable one anywhere in the order.
 pub struct Ranking<K> {
     heap: Heap<K>,
     aside: Vec<(K, u32)>,
 }
 
 impl<K: Ord + Copy> Ranking<K> {
-    /// No frame ranked yet, of `frames`.
+    /// Creates an empty ranking for `frames` frames.
     pub fn new(frames: u32) -> Ranking<K> {
         Ranking { heap: Heap::new(frames), aside: Vec::new() }
     }
 
-    /// Frames ranked.
+    /// Returns the number of ranked frames.
     pub fn len(&self) -> usize {
         self.heap.len()
     }
@@ -37,27 +36,27 @@ impl<K: Ord + Copy> Ranking<K> {
         self.heap.set(frame, key);
     }
 
-    /// The key of `frame`, if it is ranked.
+    /// Returns the key of `frame`, if it is ranked.
     #[inline(always)]
     pub fn key(&self, frame: u32) -> Option<K> {
         self.heap.key(frame)
     }
 
-    /// Takes `frame` out, if it is in.
+    /// Removes `frame`, if it is in.
     #[inline(always)]
     pub fn remove(&mut self, frame: u32) -> Option<K> {
         self.heap.remove(frame)
     }
 
-    /// The first victim, if there is any, and its key.
+    /// Returns the first victim and its key, if there is any.
     #[inline(always)]
     pub fn first(&self) -> Option<(K, u32)> {
         self.heap.least()
     }
 
-    /// Offers frames in order until the request is met. `gone` receives each frame that was taken,
-    /// with its page; one that was taken in place of its parent need not have been ranked. Returns
-    /// how many were taken and how many were examined.
+    /// Offers frames in order until the request is met; returns the numbers of taken and examined
+    /// frames. `gone` receives each taken frame with its page; a frame taken instead of its parent
+    /// may not be ranked.
     #[inline]
     pub fn evict<H: Host + ?Sized>(
         &mut self,
@@ -89,15 +88,15 @@ impl<K: Ord + Copy> Ranking<K> {
         (taken, steps)
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.heap.bytes() + self.aside.capacity() * size_of::<(K, u32)>()
     }
 
-    /// Verifies the heap.
+    /// Verifies the order of the heap.
     ///
     /// # Errors
-    /// What is out of order.
+    /// A description of the disorder.
     pub fn check(&self) -> Result<(), String> {
         self.heap.check()
     }
@@ -105,7 +104,7 @@ impl<K: Ord + Copy> Ranking<K> {
     /// Verifies that exactly the `resident` frames are ranked.
     ///
     /// # Errors
-    /// What is out of order.
+    /// A description of the disorder.
     pub fn check_holds(&self, resident: &[FrameId]) -> Result<(), String> {
         self.check()?;
         let missing = resident.iter().any(|f| self.key(f.0).is_none());
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
     use crate::contract::{OfferOutcome, RefusalReason};
 
-    /// Takes odd frames only; frame 4 names frame 7 in its place.
+    /// Takes odd frames only; frame 4 names frame 7 instead of itself.
     struct Odd(Vec<u32>);
     impl Host for Odd {
         fn offer(&mut self, frame: FrameId) -> OfferOutcome {
@@ -145,7 +144,7 @@ mod tests {
         let (mut host, mut gone) = (Odd(Vec::new()), Vec::new());
         assert_eq!(ranking.evict(&request, &mut host, |f, p| gone.push((f.0, p.0))), (1, 3));
         assert_eq!((gone.pop(), &host.0[..]), (Some((7, 107)), &[0, 2, 4, 7][..]));
-        // Frame 7 is gone from the ranking, and this host takes it all the same.
+        // Frame 7 has left the ranking, and this host takes it all the same.
         request.frames = 2;
         assert_eq!(ranking.evict(&request, &mut Odd(Vec::new()), |_, _| ()), (2, 4));
         assert_eq!(ranking.len(), 4);

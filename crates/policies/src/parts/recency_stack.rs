@@ -1,8 +1,8 @@
-//! The recency stack of LIRS and its kin: hot frames, cold frames and ghosts in one order of use.
+//! The recency stack of the LIRS family: hot frames, cold frames and ghosts in one order of use.
 //!
-//! A node is a frame, or a ghost that took the place of the frame its page left. Nothing therefore
-//! points from one to the other, and a hit finds its node without a look-up. The cold nodes, ghosts
-//! included, are also chained among themselves in the same order: the oldest one is found at once.
+//! A node is a frame, or a ghost that replaced the frame of its page. So no pointers between them
+//! are needed, and a hit finds its node without a lookup. The cold nodes, ghosts included, also
+//! form a chain in the same order, so the oldest one is found at once.
 //!
 //! Invariants: (1) the cold chain holds exactly the cold nodes and ghosts of the stack, in the
 //! stack's order; (2) `hot` counts the others; (3) exactly the ghosts are found by their pages.
@@ -38,7 +38,7 @@ pub struct RecencyStack {
 }
 
 impl RecencyStack {
-    /// An empty stack for frames below `frames` and about `ghosts` ghosts.
+    /// Creates an empty stack for frames below `frames` and about `ghosts` ghosts.
     pub fn new(frames: u32, pages_dense: Option<u64>, ghosts: u64) -> RecencyStack {
         RecencyStack {
             frames,
@@ -54,7 +54,7 @@ impl RecencyStack {
         }
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     #[inline(always)]
     pub fn len(&self) -> u32 {
         self.list.len()
@@ -65,13 +65,13 @@ impl RecencyStack {
         self.list.is_empty()
     }
 
-    /// Number of hot frames.
+    /// Returns the number of hot frames.
     #[inline(always)]
     pub fn hot(&self) -> u32 {
         self.hot
     }
 
-    /// Number of ghosts.
+    /// Returns the number of ghosts.
     #[inline(always)]
     pub fn ghosts(&self) -> u32 {
         (self.pages.len() - self.free.len()) as u32
@@ -83,8 +83,8 @@ impl RecencyStack {
         self.heat[frame.index()]
     }
 
-    /// The bottom of the stack, if it is a hot frame; after [`RecencyStack::prune`] it is one, or
-    /// the stack is empty.
+    /// Returns the bottom of the stack, if it is a hot frame. After [`RecencyStack::prune`] it is
+    /// one, or the stack is empty.
     #[inline(always)]
     pub fn bottom(&self) -> Option<FrameId> {
         let node = self.list.front()?;
@@ -117,7 +117,7 @@ impl RecencyStack {
         }
     }
 
-    /// Takes `frame`, which is in the stack, out, whatever it is. May leave a cold bottom.
+    /// Removes `frame`, hot or cold, from the stack, and may leave a cold bottom.
     #[inline(always)]
     pub fn remove(&mut self, frame: FrameId) {
         match self.heat(frame) {
@@ -128,7 +128,7 @@ impl RecencyStack {
         self.list.remove(&mut self.links, frame.0);
     }
 
-    /// Removes cold nodes from the bottom until a hot one is there; their ghosts are forgotten.
+    /// Removes cold nodes, and forgets ghosts, from the bottom until a hot node is there.
     #[inline(always)]
     pub fn prune(&mut self) {
         while let Some(node) = self.list.front()
@@ -138,7 +138,7 @@ impl RecencyStack {
         }
     }
 
-    /// Removes the oldest cold node; whether there was one.
+    /// Removes the oldest cold node; returns `true` if there was one.
     #[inline(always)]
     pub fn drop_oldest_cold(&mut self) -> bool {
         let Some(node) = self.cold.front() else { return false };
@@ -158,7 +158,7 @@ impl RecencyStack {
         }
     }
 
-    /// The cold `frame` lost `page`: a ghost takes its place.
+    /// Replaces the cold `frame`, which lost `page`, by a ghost.
     #[inline]
     pub fn leave_ghost(&mut self, frame: FrameId, page: PageId) {
         let slot = match self.free.pop() {
@@ -180,7 +180,7 @@ impl RecencyStack {
         self.slots.enter(page, slot);
     }
 
-    /// Forgets the ghost of `page`; whether there was one.
+    /// Forgets the ghost of `page`; returns `true` if there was one.
     #[inline(always)]
     pub fn take_ghost(&mut self, page: PageId) -> bool {
         let Some(slot) = self.slots.get(page) else { return false };
@@ -188,13 +188,13 @@ impl RecencyStack {
         true
     }
 
-    /// The ghost of `page` will be asked for soon: has what that reads loaded.
+    /// Prefetches the ghost's entry of `page`, which will be looked up soon.
     #[inline(always)]
     pub fn prefetch(&self, page: PageId) {
         self.slots.prefetch(page);
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.links.bytes()
             + self.cold_links.bytes()
@@ -207,7 +207,7 @@ impl RecencyStack {
     /// Verifies the invariants of the module.
     ///
     /// # Errors
-    /// The one that is broken.
+    /// The broken invariant.
     pub fn check(&self) -> Result<(), String> {
         self.list.check(&self.links)?;
         self.cold.check(&self.cold_links)?;

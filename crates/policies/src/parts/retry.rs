@@ -1,9 +1,9 @@
 //! A queue of frames with a retry queue beside it, and turns between the two.
 //!
-//! A policy that follows the order of arrival has a problem with what it cannot evict: offering
-//! the frame again at once wastes time, forgetting its age spoils the order. So refused frames
-//! wait in a queue of their own, and eviction takes turns: a few looks at the main queue, then one
-//! look at each frame of the retry queue (gilbert 1.2.2.2).
+//! A policy by order of arrival has a problem with refused frames: offering the frame again at
+//! once wastes time, and forgetting its age spoils the order. So refused frames wait in their own
+//! queue, and eviction takes turns: a few looks at the main queue, then one look at each frame of
+//! the retry queue (gilbert 1.2.2.2).
 //!
 //! Invariants: (1) a resident frame is in the main queue, in the retry queue, or excluded; (2) the
 //! retry queue and the excluded frames hold refused frames only.
@@ -15,16 +15,16 @@ use super::offers::offer_from_queue;
 use crate::config::Part;
 use crate::contract::{EvictRequest, Host, RefusalReason};
 
-/// The end of the main queue that victims come from.
+/// End of the main queue from which victims are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// The end that frames do not enter at: a queue.
+    /// The end opposite to the entry, as in a queue.
     Oldest,
-    /// The end that frames enter at: a stack.
+    /// The end of the entry, as in a stack.
     Newest,
 }
 
-/// The treatment of frames that are never evicted.
+/// Treatment of frames that are never evicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Permanent {
     /// Such frames are not offered again.
@@ -40,7 +40,7 @@ enum Place {
     Excluded,
 }
 
-/// The two queues, and whose turn it is.
+/// The two queues, and the present turn.
 pub struct RetryQueue {
     links: Links,
     main: List,
@@ -55,8 +55,9 @@ pub struct RetryQueue {
 }
 
 impl RetryQueue {
-    /// Empty queues for frames below `frames`. A turn of the main queue lasts for `main_checks` of
-    /// its length, at least one frame; one of the retry queue for `retry_checks` of its length.
+    /// Creates empty queues for frames below `frames`. A turn of the main queue lasts for
+    /// `main_checks` of its length, at least one frame. A turn of the retry queue lasts for
+    /// `retry_checks` of its length.
     pub fn new(
         frames: u32,
         end: End,
@@ -84,7 +85,7 @@ impl RetryQueue {
         self.main.push_back(&mut self.links, frame);
     }
 
-    /// Moves `frame` from wherever it is to the newest end of the main queue.
+    /// Moves `frame` from any queue to the newest end of the main queue.
     #[inline(always)]
     pub fn renew(&mut self, frame: u32) {
         if self.main.back() != Some(frame) {
@@ -93,7 +94,7 @@ impl RetryQueue {
         }
     }
 
-    /// Takes `frame` out, wherever it is.
+    /// Removes `frame` from any queue.
     #[inline(always)]
     pub fn remove(&mut self, frame: u32) {
         let place = &mut self.place[frame as usize];
@@ -104,7 +105,7 @@ impl RetryQueue {
         }
     }
 
-    /// Offers frames, in turns, until the request is met; returns how many were taken.
+    /// Offers frames, in turns, until the request is met; returns the number taken.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(&mut self, request: &EvictRequest, host: &mut H) -> u32 {
         offer_from_queue(
@@ -114,7 +115,7 @@ impl RetryQueue {
             |queue| queue.candidate().map(FrameId),
             RetryQueue::taken,
             |queue, frame, why| queue.refused(frame.0, why),
-            // A stack keeps it: the pages below it are as new.
+            // A stack keeps it, since the pages below it are as new.
             |queue, frame| {
                 if queue.end == End::Oldest {
                     queue.renew(frame.0);
@@ -123,7 +124,8 @@ impl RetryQueue {
         )
     }
 
-    /// A function, not a closure: it must be inlined, which cannot be asked of closures.
+    /// Unlinks a taken frame. It is a function because it must be inlined, which closures cannot
+    /// request.
     #[inline(always)]
     fn taken(&mut self, frame: FrameId, _page: PageId) {
         self.remove(frame.0);
@@ -171,7 +173,7 @@ impl RetryQueue {
         }
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.links.bytes() + self.place.capacity()
     }
@@ -207,7 +209,7 @@ mod tests {
         EvictRequest { frames: 1, steps_max, now: 0, incoming: None }
     }
 
-    /// A host whose frames are all admitted, and all refused.
+    /// Returns a host whose frames are all admitted, and all refused.
     fn filled(queue: &mut RetryQueue, frames: u32, why: RefusalReason) -> TestHost {
         let mut host = TestHost::new(frames);
         for (frame, slot) in (0..).zip(&mut host.frames) {
@@ -217,15 +219,15 @@ mod tests {
         host
     }
 
-    /// 300 frames, all refused: offers in the order of algorithm 1.1 with 1 % of the main queue
-    /// and all of the retry queue.
+    /// All 300 frames are refused. The offers follow algorithm 1.1 with 1 % of the main queue and
+    /// all of the retry queue.
     #[test]
     fn turns_are_one_percent_of_the_main_queue_then_all_of_the_retry_queue() {
         let (main, retry) = (Part::Times(0.01), Part::Times(1.0));
         let mut queue = RetryQueue::new(300, End::Oldest, Permanent::Excluded, main, retry);
         let mut host = filled(&mut queue, 300, RefusalReason::Pinned);
         assert_eq!(queue.evict(&request(12), &mut host), 0);
-        // 1 % of the main queue's 299 frames or less, rounded down, is two looks at a time.
+        // 1 % of the main queue's at most 299 frames, rounded down, is two looks at a time.
         assert_eq!(host.offered, [0, 1, 0, 1, 2, 3, 0, 1, 2, 3, 4, 5]);
     }
 

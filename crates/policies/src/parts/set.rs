@@ -1,9 +1,9 @@
 //! A set of frames from which one can be drawn by number, for policies that choose at random.
 //!
-//! The members lie densely in an array, in no order that means anything; each frame knows its
-//! place there, so that inserting, removing and drawing are O(1) however few members are left.
+//! The members are stored densely in an array, in arbitrary order. Each frame knows its place
+//! there, so inserting, removing and drawing are O(1) with any number of members.
 
-/// The position of a frame that is not in the set.
+/// Position of a frame that is not in the set.
 const OUT: u32 = u32::MAX;
 
 /// A set over frames `0..frames`.
@@ -13,12 +13,12 @@ pub struct FrameSet {
 }
 
 impl FrameSet {
-    /// The empty set over frames below `frames`.
+    /// Creates the empty set over frames below `frames`.
     pub fn new(frames: u32) -> FrameSet {
         FrameSet { members: Vec::with_capacity(frames as usize), place: vec![OUT; frames as usize] }
     }
 
-    /// Number of members.
+    /// Returns the number of members.
     #[inline(always)]
     pub fn len(&self) -> u32 {
         self.members.len() as u32
@@ -36,13 +36,14 @@ impl FrameSet {
         self.place[frame as usize] != OUT
     }
 
-    /// The member with number `index`; numbers change with every insertion and removal.
+    /// Returns the member with number `index`; numbers change with every insertion and
+    /// removal.
     #[inline(always)]
     pub fn at(&self, index: u32) -> Option<u32> {
         self.members.get(index as usize).copied()
     }
 
-    /// Puts `frame` in; returns whether it was out.
+    /// Adds `frame`; returns `true` if it was out.
     #[inline(always)]
     pub fn insert(&mut self, frame: u32) -> bool {
         let was_out = !self.has(frame);
@@ -53,7 +54,7 @@ impl FrameSet {
         was_out
     }
 
-    /// Takes `frame` out; returns whether it was in.
+    /// Removes `frame`; returns `true` if it was in.
     #[inline(always)]
     pub fn remove(&mut self, frame: u32) -> bool {
         let at = std::mem::replace(&mut self.place[frame as usize], OUT);
@@ -67,7 +68,7 @@ impl FrameSet {
         true
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         (self.members.capacity() + self.place.capacity()) * 4
     }

@@ -1,8 +1,8 @@
-//! An estimate of how often each page was referenced lately, in half a byte a counter.
+//! An estimate of each page's recent references, in half a byte per counter.
 //!
-//! A count-min sketch: four counters per page, of which the least is the estimate, since others can
-//! only have added to it. When as many references were counted as the sample is long, all counters
-//! are halved, so that the past fades.
+//! A count-min sketch has four counters per page. The least is the estimate, since other pages can
+//! only add to a counter. After each sample of references, all counters are halved, so that the
+//! past fades.
 
 use millpond_base::PageId;
 
@@ -10,7 +10,7 @@ use millpond_base::PageId;
 const PER_WORD: u64 = 16;
 /// The lowest three bits of every counter.
 const HALVED: u64 = 0x7777_7777_7777_7777;
-/// The most that a counter counts.
+/// Maximum of a counter.
 const MOST: u64 = 15;
 /// One multiplier per row.
 const SEEDS: [u64; 4] =
@@ -24,13 +24,14 @@ pub struct Sketch {
 }
 
 impl Sketch {
-    /// A sketch for a pool of `frames` frames, halved after every `sample` references counted.
+    /// Creates a sketch for a pool of `frames` frames, halved after every `sample` counted
+    /// references.
     pub fn new(frames: u32, sample: u64) -> Sketch {
         let words = (frames as usize).next_power_of_two().max(8);
         Sketch { words: vec![0; words], counted: 0, sample: sample.max(1) }
     }
 
-    /// Word and shift of the page's counter in row `row`.
+    /// Returns the word and shift of the page's counter in row `row`.
     #[inline(always)]
     fn place(&self, page: PageId, row: usize) -> (usize, u64) {
         let mixed = (page.0 ^ (page.0 >> 32)).wrapping_add(SEEDS[row]).wrapping_mul(SEEDS[row]);
@@ -70,8 +71,8 @@ impl Sketch {
         self.counted /= 2;
     }
 
-    /// About how often `page` was referenced lately, 15 at most; rarely too many, never too few
-    /// but for the halving.
+    /// Returns the approximate number of recent references to `page`, at most 15. It is rarely too
+    /// large, and never too small, apart from the halving.
     #[inline(always)]
     pub fn estimate(&self, page: PageId) -> u32 {
         let counter = |row| {
@@ -81,7 +82,7 @@ impl Sketch {
         (0..SEEDS.len()).map(counter).min().unwrap_or(0)
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.words.capacity() * 8
     }

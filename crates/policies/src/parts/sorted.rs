@@ -1,12 +1,12 @@
-//! An order of eviction that is sorted now and then, and consumed without a latch.
+//! An order of eviction that is sorted occasionally, and consumed without a latch.
 //!
-//! Hits write a time stamp and nothing else. When a frame is needed, all stamps are sorted once,
-//! and the list is consumed from its old end; an entry whose frame was used since is recognised by
-//! its stamp and passed over. When a good part of the list is consumed, one thread re-sorts into
-//! the other of two lists while the rest of the first one serves (gilbert 1.2.4.2, algorithm 1.5).
+//! Hits only write a time stamp. When a frame is needed, all stamps are sorted once, and the list
+//! is consumed from its old end. An entry whose frame was used since is recognised by its stamp and
+//! skipped. When a good part of the list is consumed, one thread re-sorts into the other of two
+//! lists, while the rest of the first one still serves (gilbert 1.2.4.2, algorithm 1.5).
 //!
-//! The position is one word, generation and index, so that taking an entry is one addition. A
-//! thread that was asleep for two generations reads an entry of a newer list: a valid one.
+//! The position is one word of generation and index, so taking an entry is one addition. A thread
+//! that slept for two generations reads an entry of a newer list, which is valid.
 //!
 //! Invariants: (1) only the thread that raised `sorting` writes, and only to the list that is not
 //! served; (2) a list's length is published before its generation.
@@ -22,27 +22,27 @@ use crate::contract::{
     Access, EvictRequest, Frames, Hit, HitHook, Host, RefusalReason, TickSource, Zeroed,
 };
 
-/// A stamp of no reference: the frame is free.
+/// Stamp of a free frame.
 pub const ABSENT: u32 = 0;
-/// A stamp later than any: the frame is not offered until it is used again.
+/// A stamp later than any other: the frame is not offered until it is used again.
 pub const NEVER: u32 = u32::MAX;
 
-/// The most that stamps may be ahead of the clock that a sort was given.
+/// Maximum lead of stamps over the clock of a sort.
 const AHEAD: u32 = 1 << 20;
 
-/// The stamp of a reference at `now`: neither [`ABSENT`] nor [`NEVER`].
+/// Returns the stamp of a reference at `now`, which is neither [`ABSENT`] nor [`NEVER`].
 #[inline(always)]
 pub fn stamp_of(now: Tick) -> u32 {
     now.clamp(ABSENT + 1, NEVER - 1)
 }
 
-/// Sorts stamps from old to new, although the clock wraps at 2³².
+/// Returns a key that sorts stamps from old to new, although the clock wraps at 2³².
 #[inline(always)]
 pub fn recency(stamp: u32, now: Tick) -> u32 {
     !now.wrapping_add(AHEAD).wrapping_sub(stamp)
 }
 
-/// The hot half that keeps the time of a frame's last reference.
+/// Hot half that keeps the time of a frame's last reference.
 pub struct LastStamp;
 
 impl HitHook for LastStamp {
@@ -69,36 +69,36 @@ impl HitHook for LastStamp {
 /// An entry to be sorted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// The sort key: least first.
+    /// Sort key, least first.
     pub order: u64,
     /// The frame.
     pub frame: u32,
-    /// The stamp that the frame must still have when the entry's turn comes.
+    /// Stamp that the frame must still have when the entry is consumed.
     pub stamp: u32,
 }
 
-/// The stamps that are sorted, as a policy keeps them.
+/// A policy's stamps, for sorting.
 pub trait Stamps {
-    /// Every frame that may be offered.
+    /// Collects every frame that may be offered.
     fn collect(&self, candidates: &mut Vec<Candidate>);
     /// Returns `true` if the entry's stamp is still that of its frame.
     fn is_current(&self, frame: FrameId, stamp: u32) -> bool;
-    /// The frame with that stamp was taken, and may be in use again already.
+    /// Records that the frame with that stamp was taken; it may be in use again already.
     fn taken(&self, frame: FrameId, stamp: u32);
-    /// The frame was refused.
+    /// Records that the frame was refused.
     fn refused(&self, frame: FrameId, why: RefusalReason);
 }
 
-/// The times of the frames' last references, as [`LastStamp`] keeps them.
+/// Times of the frames' last references, as kept by [`LastStamp`].
 pub struct LastStamps<'a> {
     /// The frames.
     pub frames: Frames<'a, LastStamp>,
-    /// The clock of this eviction.
+    /// Clock of this eviction.
     pub now: Tick,
 }
 
 impl LastStamps<'_> {
-    /// The entry of `frame`, if it may be offered.
+    /// Returns the entry of `frame`, if it may be offered.
     #[inline(always)]
     pub fn candidate(&self, frame: u32) -> Option<Candidate> {
         let stamp = self.frames.meta(FrameId(frame)).load(Relaxed);
@@ -119,7 +119,7 @@ impl Stamps for LastStamps<'_> {
 
     #[inline(always)]
     fn taken(&self, frame: FrameId, stamp: u32) {
-        // A page that was loaded meanwhile has a later stamp, and keeps it.
+        // A page loaded in the meantime has a later stamp, and keeps it.
         _ = self.frames.meta(frame).compare_exchange(stamp, ABSENT, Relaxed, Relaxed);
     }
 
@@ -143,7 +143,7 @@ pub struct Sorted {
 }
 
 impl Sorted {
-    /// No order yet, for `frames` frames; re-sorted when `share` of a list is consumed.
+    /// Creates an empty order for `frames` frames, re-sorted when `share` of a list is consumed.
     pub fn new(frames: u32, share: f64) -> Sorted {
         let list = || (0..frames).map(|_| AtomicU64::new(0)).collect();
         Sorted {
@@ -155,7 +155,7 @@ impl Sorted {
         }
     }
 
-    /// Offers frames from the old end until the request is met; returns how many were taken.
+    /// Offers frames from the old end until the request is met; returns the number taken.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(
         &self,
@@ -163,7 +163,7 @@ impl Sorted {
         host: &mut H,
         stamps: &impl Stamps,
     ) -> u32 {
-        // Once per call at most is a list given up before its end: or refused frames, which are
+        // A call gives up a list before its end at most once. Otherwise refused frames, which are
         // the newest then, could keep the end of the list from ever being reached.
         let (mut taken, mut steps, mut may_renew) = (0, 0, true);
         while taken < request.frames && steps < request.steps_max {
@@ -176,7 +176,7 @@ impl Sorted {
                 }
             }
             let Some((frame, stamp)) = self.next() else {
-                // Consumed, and another thread is sorting.
+                // The list is consumed, and another thread is sorting.
                 yield_now();
                 continue;
             };
@@ -204,7 +204,7 @@ impl Sorted {
         index >= len || (may_renew && index >= enough)
     }
 
-    /// The next entry of the list that is served.
+    /// Returns the next entry of the served list.
     #[inline(always)]
     fn next(&self) -> Option<(FrameId, u32)> {
         let (side, index) = split(self.position.load(Acquire));
@@ -219,8 +219,8 @@ impl Sorted {
         Some((FrameId((entry >> 32) as u32), entry as u32))
     }
 
-    /// Re-sorts, unless another thread does or did since `seen`; returns how many entries there are
-    /// then.
+    /// Re-sorts, unless another thread does so or did since `seen`; returns the new number of
+    /// entries.
     #[cold]
     fn renew(&self, seen: u64, stamps: &impl Stamps) -> Option<u32> {
         if self.sorting.swap(true, Acquire) {
@@ -245,15 +245,15 @@ impl Sorted {
         entries
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.lists.iter().map(|list| list.len() * 8).sum()
     }
 
-    /// Verifies that the list that is served names frames of the pool only, each once.
+    /// Verifies that the served list names only frames of the pool, each once.
     ///
     /// # Errors
-    /// The frame that is wrong.
+    /// The wrong frame.
     pub fn check(&self) -> Result<(), String> {
         let (side, _) = split(self.position.load(Acquire));
         let len = self.lens[side].load(Relaxed) as usize;
@@ -269,7 +269,7 @@ impl Sorted {
     }
 }
 
-/// Splits a position into the list that is served and the index of its next entry.
+/// Splits a position into the served list and the index of its next entry.
 #[inline(always)]
 fn split(position: u64) -> (usize, u32) {
     ((position >> 32) as usize % 2, position as u32)

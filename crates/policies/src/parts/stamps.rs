@@ -1,12 +1,12 @@
-//! A cache line of timestamps beside each frame, and what a log of them is worth.
+//! A cache line of timestamps beside each frame, and the rates of such a log.
 //!
-//! The line holds fifteen stamps, shared between one or two *rings*. A ring is written cyclically
-//! behind its own head, so that a reference costs one comparison and, if the clock has moved since
-//! the last one, two stores. No reference takes a latch: the races that remain are those of watt
-//! 5.3, and leave at worst one stamp that is too young, which only protects its page for a while.
+//! The line holds fifteen stamps in one or two *rings*. A ring is written cyclically from its own
+//! head, so a reference costs one comparison and, if the clock has moved since the last one, two
+//! stores. No reference takes a latch. The remaining races are those of watt 5.3, and leave at
+//! worst one stamp that is too young, which only protects its page for a while.
 //!
 //! Invariants: (1) a stamp of 0 was never written; (2) from a ring's head backwards, stamps do not
-//! get younger, but for the races above.
+//! get younger, except by the races above.
 
 use millpond_base::sync::atomic::{
     AtomicU8, AtomicU32,
@@ -22,11 +22,11 @@ const LANES: usize = 16;
 /// One value for each lane.
 pub type Lanes = [f32; LANES];
 
-/// The state of a line whose frame holds no page that could be chosen.
+/// State of a line whose frame holds no page that may be chosen.
 const ABSENT: u8 = 0;
-/// The state of a line whose page may be chosen.
+/// State of a line whose page may be chosen.
 const LIVE: u8 = 1;
-/// The state of a line whose page is never evicted.
+/// State of a line whose page is never evicted.
 const PERMANENT: u8 = 2;
 
 /// One frame's stamps: exactly one cache line, the stamps first, as vector instructions read it.
@@ -52,7 +52,7 @@ impl Default for Stamps {
     }
 }
 
-/// The place of a log in the line: its first slot and its length.
+/// Place of a log in the line: its first slot and its length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ring {
     head: u8,
@@ -61,8 +61,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Two rings of these numbers of slots side by side; what does not fit into the line is cut off
-    /// the second.
+    /// Returns two adjacent rings of these numbers of slots; the second one is cut to the line.
     pub fn pair(first: usize, second: usize) -> (Ring, Ring) {
         let first = first.clamp(1, SLOTS);
         let second = second.min(SLOTS - first);
@@ -70,7 +69,7 @@ impl Ring {
         (Ring { head: 0, first: 0, len: a }, Ring { head: 1, first: a, len: b })
     }
 
-    /// Number of slots.
+    /// Returns the number of slots.
     pub fn len(self) -> usize {
         usize::from(self.len)
     }
@@ -80,7 +79,7 @@ impl Ring {
         self.len == 0
     }
 
-    /// The slots as bits of the line's.
+    /// Returns the slots as a bit mask of the line.
     pub fn lanes(self) -> u16 {
         (((1u32 << self.len()) - 1) << self.first) as u16
     }
@@ -108,22 +107,22 @@ impl Stamps {
         self.log.get(usize::from(ring.first) + at)
     }
 
-    /// The last stamp of the first ring of a pair; 0 for none.
+    /// Returns the last stamp of the first ring of a pair; 0 for none.
     #[inline(always)]
     pub fn front(&self) -> u32 {
         let head = usize::from(self.heads[0].load(Relaxed));
         self.log.get(head).map_or(0, |slot| slot.load(Relaxed))
     }
 
-    /// The last stamp of `second`, the second ring of a pair; 0 for none.
+    /// Returns the last stamp of `second`, the second ring of a pair; 0 for none.
     #[inline(always)]
     pub fn back(&self, second: Ring) -> u32 {
         let head = usize::from(self.heads[1].load(Relaxed));
         self.slot(second, head).map_or(0, |slot| slot.load(Relaxed))
     }
 
-    /// Logs `stamp`, unless the last one logged is the same but for the bits of `ignored`, which
-    /// are added to it.
+    /// Logs `stamp`, unless it equals the last one except for the bits of `ignored`, which are then
+    /// added to that one.
     #[inline(always)]
     pub fn log(&self, ring: Ring, stamp: u32, ignored: u32) {
         if ring.is_empty() {
@@ -158,7 +157,7 @@ impl Stamps {
         [self.heads[0].load(Relaxed), self.heads[1].load(Relaxed)]
     }
 
-    /// A copy, which vector instructions can work on.
+    /// Returns a copy for vector instructions.
     #[inline(always)]
     pub fn copy(&self) -> Copied {
         let mut stamps = [0; LANES];
@@ -168,24 +167,25 @@ impl Stamps {
         Copied { stamps, heads: self.heads() }
     }
 
-    /// The frame holds a page that may be chosen.
+    /// Records that the frame holds a page that may be chosen.
     #[inline(always)]
     pub fn appear(&self) {
         self.state.store(LIVE, Relaxed);
     }
 
-    /// The frame holds no page, or one that a thread tries to evict.
+    /// Records that the frame holds no page, or one that a thread tries to evict.
     #[inline(always)]
     pub fn vanish(&self) {
         self.state.store(ABSENT, Relaxed);
     }
 
-    /// The page could not be evicted and stays; unless another thread has loaded another one since
-    /// [`Stamps::vanish`], it may be chosen again, or never again if that is `permanent`.
+    /// Records that the page could not be evicted and stays. It may be chosen again, or never if
+    /// the refusal is `permanent`, unless another thread has loaded another page since
+    /// [`Stamps::vanish`].
     #[inline(always)]
     pub fn stay(&self, permanent: bool) {
         let state = if permanent { PERMANENT } else { LIVE };
-        // Only a failed exchange means that the frame holds a new page: nothing to do then.
+        // A failed exchange means that the frame holds a new page, and nothing remains to do.
         let _ = self.state.compare_exchange(ABSENT, state, Relaxed, Relaxed);
     }
 
@@ -221,7 +221,7 @@ impl Copied {
         usize::from(self.heads[usize::from(ring.head & 1)])
     }
 
-    /// The ring's last stamp; 0 for none.
+    /// Returns the ring's last stamp; 0 for none.
     #[inline(always)]
     pub fn last(&self, ring: Ring) -> u32 {
         if ring.is_empty() {
@@ -230,7 +230,7 @@ impl Copied {
         self.stamps[(usize::from(ring.first) + self.head(ring)) % LANES]
     }
 
-    /// The ring's stamps, youngest first, unwritten ones left out.
+    /// Returns the ring's stamps, youngest first, without unwritten ones.
     pub fn iter(&self, ring: Ring) -> impl Iterator<Item = u32> + '_ {
         let head = self.head(ring);
         (0..ring.len())
@@ -239,13 +239,14 @@ impl Copied {
             .filter(|stamp| *stamp != 0)
     }
 
-    /// For each slot, one over the ticks since its stamp; 0 where nothing was logged. A stamp of
-    /// this very tick counts as very young, not as infinitely so.
+    /// Returns for each slot the reciprocal of the ticks since its stamp; 0 for an unwritten one. A
+    /// stamp of the current tick counts as very young, not as infinitely young.
     #[inline(always)]
     pub fn rates(&self, now: u32) -> Lanes {
         let mut rates = [0.0; LANES];
         for (rate, stamp) in rates.iter_mut().zip(self.stamps) {
-            // Signed: its conversion is one instruction. Stamps of the future count as now.
+            // The age is signed, since its conversion is one instruction. Future stamps count as
+            // now.
             let age = (now.wrapping_sub(stamp) as i32) as f32;
             let age = if age > 1e-30 { age } else { 1e-30 };
             *rate = if stamp == 0 { 0.0 } else { 1.0 / age };
@@ -254,7 +255,7 @@ impl Copied {
     }
 }
 
-/// The greatest product of two lanes.
+/// Returns the greatest product of two lanes.
 #[inline(always)]
 pub fn greatest_product(a: &Lanes, b: &Lanes) -> f32 {
     let mut best = [0.0f32; 4];

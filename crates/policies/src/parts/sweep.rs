@@ -1,15 +1,15 @@
 //! A clock hand that sweeps usage counts down, and stops where one is 0.
 //!
-//! The counts are in the frames' own metadata. The hand is one counter for all threads; it hands
-//! out short runs of frames, and a thread that found its victim returns the rest of its run if no
-//! other thread claimed frames meanwhile. One thread alone thus moves it exactly frame by frame,
-//! for a fraction of the atomic additions.
+//! The counts are in the frames' own metadata. The hand is one counter for all threads and gives
+//! out short runs of frames. A thread that found its victim returns the rest of its run if no
+//! other thread has claimed frames since. A single thread thus moves the hand exactly frame by
+//! frame, with a fraction of the atomic additions.
 //!
-//! Large counts need many rounds. When a whole round found no count of 0, the rounds that cannot
-//! find one either are done at once, by subtracting from every count what they would have: the
-//! victims are the same, and no pool of much-used pages makes an eviction endless. Frames that
-//! the host refused in this call are left out of that: one fixed page, whose count a refusal
-//! raises each time, must not keep the hand going round at its pace.
+//! Large counts need many rounds. When a whole round found no count of 0, the further rounds that
+//! cannot find one are done at once, by subtracting their total from every count. The victims are
+//! the same, and no pool of much-used pages makes an eviction endless. Frames that the host
+//! refused in this call are left out of that: a fixed page, whose count each refusal raises, must
+//! not keep the hand going round at its pace.
 
 use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -31,7 +31,7 @@ choice! {
 }
 
 impl CountOn {
-    /// The end of an access that counts.
+    /// Returns the end of an access that counts.
     pub fn hit_on(self) -> HitOn {
         match self {
             CountOn::Fix | CountOn::FixFull => HitOn::Fix,
@@ -48,11 +48,11 @@ impl CountOn {
 /// Frames claimed at a time.
 const RUN: u64 = 16;
 
-/// Access to the counts, and the effect of a refusal on one.
+/// Access to the counts, and the effect of a refusal.
 pub trait Counts {
-    /// The count of `frame`.
+    /// Returns the count of `frame`.
     fn count(&self, frame: FrameId) -> &AtomicU32;
-    /// The frame's count was 0, but the host refused it.
+    /// Records that the host refused a frame with count 0.
     fn refused(&self, frame: FrameId, why: RefusalReason);
 }
 
@@ -61,7 +61,7 @@ pub struct Hand {
     at: AtomicU64,
 }
 
-/// The hand's record since the last victim, or since the last whole round.
+/// Record of the hand since the last victim, or since the last whole round.
 struct Round {
     steps: u64,
     least: u32,
@@ -79,8 +79,8 @@ impl Round {
         self.least = self.least.min(count);
     }
 
-    /// Does the rounds that cannot find a victim; `self` was a whole one. The frames in `refused`
-    /// will be refused again, as far as one can tell: a count of theirs is nothing to wait for.
+    /// Does the rounds that cannot find a victim; `self` was a whole round. The frames in
+    /// `refused` will probably be refused again, so their counts are ignored.
     #[cold]
     fn skip<C: Counts>(&self, frames: u64, step: u32, counts: &C, refused: &mut Vec<u32>) {
         let least = match refused.is_empty() {
@@ -102,7 +102,7 @@ impl Round {
     }
 }
 
-/// The least count of a frame that is not in `refused`; `u32::MAX` if there is none.
+/// Returns the least count of a frame that is not in `refused`; `u32::MAX` if there is none.
 fn least_but<C: Counts>(refused: &mut Vec<u32>, frames: u64, counts: &C) -> u32 {
     refused.sort_unstable();
     refused.dedup();
@@ -126,13 +126,13 @@ impl Default for Hand {
 }
 
 impl Hand {
-    /// A hand before frame 0.
+    /// Creates a hand before frame 0.
     pub fn new() -> Hand {
         Hand { at: AtomicU64::new(0) }
     }
 
-    /// Sweeps `frames` frames until `request` is reached: subtracts `step` from counts above 0,
-    /// offers frames whose count is 0. Returns how many were taken. `step` is at least 1.
+    /// Sweeps `frames` frames until `request` is met: subtracts `step`, at least 1, from counts
+    /// above 0, and offers frames whose count is 0. Returns the number taken.
     pub fn sweep<C: Counts, H: Host + ?Sized>(
         &self,
         frames: u32,
@@ -178,7 +178,7 @@ impl Hand {
         taken
     }
 
-    /// Offers `frame`, whose count is 0; whether a frame was taken.
+    /// Offers `frame`, whose count is 0; returns `true` if a frame was taken.
     #[inline(always)]
     fn offered<C: Counts, H: Host + ?Sized>(
         &self,
@@ -220,7 +220,7 @@ mod tests {
         fn refused(&self, _: FrameId, _: RefusalReason) {}
     }
 
-    /// Takes all frames but those that are pinned; the taken ones stay, with a count of 3.
+    /// Host that takes all frames except pinned ones; the taken ones stay, with a count of 3.
     struct Pins<'a> {
         pinned: Vec<bool>,
         counts: &'a Plain,
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// The sweep as gilbert describes it, step by step.
+    /// Sweeps step by step, as gilbert describes it.
     fn plain_sweep(counts: &mut [u32], pinned: &[bool], hand: &mut usize, step: u32) -> u32 {
         loop {
             let at = *hand % counts.len();

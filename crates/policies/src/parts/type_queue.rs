@@ -1,17 +1,17 @@
-//! The type queue (li 3.3.4): what `tq` and `tq-io` share.
+//! The type queue (li 3.3.4), shared by `tq` and `tq-io`.
 //!
-//! Pages whose last request was a read wait in the *low* queue, by recency; pages that were written
+//! Pages whose last request was a read wait in the *low* queue, by recency. Pages that were written
 //! to leave the first tier wait in the *high* queue, by the predicted position of their next read:
 //! the position of the first write since the last read, plus the mean distance between such writes
-//! and the reads that followed. The *out queue* keeps that for pages that left, and drops the one
-//! with the largest mean distance. Pages that the policy did not want, but got, are *unwanted* and
-//! are evicted first.
+//! and the reads that followed. The *out queue* keeps these data for evicted pages, and drops the
+//! page with the largest mean distance. Pages that the policy did not want, but got, are *unwanted*
+//! and are evicted first.
 //!
-//! All of them stand in one heap, whose key begins with the class, so that victims of every class
-//! are found alike. The write-aware order looks for clean pages first (li 5.5.2).
+//! All pages are in one heap, whose key begins with the class, so victims of every class are found
+//! in the same way. The write-aware order puts clean pages first (li 5.5.2).
 //!
-//! Invariants: (1) exactly the resident frames are ranked, (2) the class in a frame's key is the
-//! one that its queue and its state demand, (3) the out queue never exceeds its bound.
+//! Invariants: (1) exactly the resident frames are ranked, (2) the class in a frame's key matches
+//! its queue and its state, (3) the out queue never exceeds its bound.
 
 use std::cmp::Reverse;
 
@@ -52,7 +52,7 @@ impl Past {
         if self.count == 0 { NEVER } else { self.sum / u64::from(self.count) }
     }
 
-    /// A read at `now`.
+    /// Records a read at `now`.
     fn read(&mut self, now: u64) {
         if self.written != NEVER {
             self.sum = self.sum.saturating_add(now.saturating_sub(self.written));
@@ -61,7 +61,7 @@ impl Past {
         }
     }
 
-    /// A positive write at `now`; says when the next read is expected.
+    /// Records a positive write at `now`; returns the expected position of the next read.
     fn write(&mut self, now: u64) -> u64 {
         if self.written == NEVER {
             self.written = now;
@@ -91,7 +91,7 @@ struct Page {
     is_dirty: bool,
 }
 
-/// The queues and what they know of each page.
+/// The queues, and their records of each page.
 pub struct TypeQueue {
     is_write_aware: bool,
     pages: Vec<Page>,
@@ -105,7 +105,7 @@ pub struct TypeQueue {
 }
 
 impl TypeQueue {
-    /// Empty queues. `out` is the out queue's bound in multiples of the cache.
+    /// Creates empty queues. `out` is the out queue's bound in multiples of the cache.
     pub fn new(is_write_aware: bool, out: f64, shape: &Shape) -> TypeQueue {
         let out_max = TypeQueue::out_max(out, shape.frames);
         let page = Page { past: UNKNOWN, queue: Queue::Low, is_dirty: false };
@@ -122,7 +122,7 @@ impl TypeQueue {
         }
     }
 
-    /// Pages that the out queue of a cache of `frames` frames holds at most.
+    /// Returns the maximum number of pages in the out queue of a cache of `frames` frames.
     pub fn out_max(out: f64, frames: u32) -> u64 {
         (out * f64::from(frames)) as u64
     }
@@ -138,21 +138,21 @@ impl TypeQueue {
         }
     }
 
-    /// Puts `frame` to the recent end of `queue`, or where its next read, expected at `expected`,
-    /// belongs.
+    /// Puts `frame` at the recent end of `queue`, or at the place of its next read, expected at
+    /// `expected`.
     #[inline]
     fn place(&mut self, frame: u32, queue: Queue, expected: u64) {
         self.sequence += 1;
         let page = &mut self.pages[frame as usize];
         page.queue = queue;
         let class = self.class(queue, self.pages[frame as usize].is_dirty);
-        // The least key is evicted first: the latest expected read, and the longest resident among
-        // equals.
+        // The least key is evicted first: the latest expected read, and among equals the longest
+        // resident.
         let order = if queue == Queue::High { NEVER - expected } else { 0 };
         self.ranking.set(frame, Key { class, order, sequence: self.sequence });
     }
 
-    /// Changes the class of `frame` to what its state demands, and nothing else.
+    /// Changes only the class of `frame`, to match its state.
     fn reclass(&mut self, frame: u32, is_dirty: bool) {
         let page = &mut self.pages[frame as usize];
         if page.is_dirty == is_dirty {
@@ -167,7 +167,7 @@ impl TypeQueue {
         }
     }
 
-    /// A resident page was requested.
+    /// Records a request of a resident page.
     #[inline]
     pub fn hit(&mut self, frame: FrameId, access: &Access) {
         let now = self.position.at(access.now);
@@ -181,7 +181,7 @@ impl TypeQueue {
                 page.past.read(now);
                 self.place(frame.0, Queue::Low, 0);
             }
-            // It is in the high queue: only the first write since the last read counts.
+            // In the high queue, only the first write since the last read counts.
             (Hint::Replace | Hint::Synch, Queue::High) | (Hint::Recov, _) => {}
             (Hint::Replace | Hint::Synch, _) => {
                 let expected = page.past.write(now);
@@ -207,7 +207,8 @@ impl TypeQueue {
         hint.is_positive() || !self.start.is_over()
     }
 
-    /// A page missed and comes: its ghost leaves the out queue, but is kept until it is there.
+    /// Takes the ghost of a missed page out of the out queue, and keeps it until the page is
+    /// admitted.
     #[inline]
     pub fn miss(&mut self, access: &Access) -> GhostHit {
         self.wants(access);
@@ -217,7 +218,7 @@ impl TypeQueue {
         GhostHit::NONE
     }
 
-    /// A page came.
+    /// Admits a page.
     #[inline]
     pub fn admit(&mut self, frame: FrameId, access: &Access) {
         let now = self.position.at(access.now);
@@ -250,7 +251,7 @@ impl TypeQueue {
         self.out.set(node, (Reverse(distance), self.sequence));
     }
 
-    /// Offers victims in order; returns how many were taken.
+    /// Offers victims in order; returns the number taken.
     #[inline]
     pub fn evict<H: Host + ?Sized>(&mut self, request: &EvictRequest, host: &mut H) -> u32 {
         self.start.evicting();
@@ -273,27 +274,27 @@ impl TypeQueue {
         self.line_up(node);
     }
 
-    /// The page in `frame` was evicted without leaving a ghost.
+    /// Removes the page in `frame` without leaving a ghost.
     pub fn forget(&mut self, frame: FrameId) {
         if self.ranking.remove(frame.0).is_some() {
             self.start.went();
         }
     }
 
-    /// The page in `frame` is clean now.
+    /// Records that the page in `frame` is clean now.
     #[inline]
     pub fn cleaned(&mut self, frame: FrameId) {
         self.reclass(frame.0, false);
     }
 
-    /// Pages in the low and in the high queue.
+    /// Returns the number of pages in the low and in the high queue.
     pub fn lens(&self) -> (usize, usize) {
         let ranked = (0..self.pages.len()).filter(|f| self.ranking.key(*f as u32).is_some());
         let high = ranked.filter(|f| self.pages[*f].queue == Queue::High).count();
         (self.ranking.len() - high, high)
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.pages.capacity() * size_of::<Page>()
             + self.ranking.bytes()

@@ -1,4 +1,4 @@
-//! Usage counts with weights by the page's place in its tree: what the DGCLOCKs share.
+//! Usage counts with weights by the page's place in its tree, shared by the DGCLOCKs.
 
 use millpond_base::Mark;
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -7,7 +7,7 @@ use super::sweep::CountOn;
 use super::usage_clock::Usage;
 use crate::contract::Access;
 
-/// Counts stop here, so that none can overflow.
+/// Maximum of counts, so that none can overflow.
 pub const COUNT_MAX: u32 = 1 << 30;
 
 config! {
@@ -76,14 +76,14 @@ pub struct TypedCount {
 zeros!(TypedCount { count, class });
 
 impl TypedCount {
-    /// R of the page's type.
+    /// Returns R of the page's type.
     #[inline(always)]
     pub fn r(&self, weights: &Weights) -> u32 {
         weights.r[self.class.load(Relaxed) as usize & 3]
     }
 
-    /// R of the type that this reference names, which is the page's from now on: a root that was
-    /// split is a root no more.
+    /// Returns R of the type in this reference, which is the page's type from now on: a root
+    /// that was split is a root no more.
     #[inline(always)]
     pub fn r_of(&self, weights: &Weights, access: &Access) -> u32 {
         let class = class_of(access.mark);
@@ -93,7 +93,7 @@ impl TypedCount {
         weights.r[class as usize & 3]
     }
 
-    /// A page was loaded.
+    /// Records the load of a page.
     #[inline(always)]
     pub fn reset(&self, weights: &Weights, access: &Access) {
         let class = class_of(access.mark);
@@ -104,7 +104,7 @@ impl TypedCount {
     /// Verifies that the type is one of the four.
     ///
     /// # Errors
-    /// It is not.
+    /// The type is not one of the four.
     pub fn check(&self) -> Result<(), String> {
         match self.class.load(Relaxed) {
             class if class > 3 => Err(format!("invariant 2: its page is of type {class}")),

@@ -1,8 +1,8 @@
-//! GCLOCK's cold half: a hand that wears down usage counts, whatever a reference does to them.
+//! GCLOCK's cold half: a hand that wears down usage counts.
 //!
-//! What a reference does, and by which weights, is the policy's idea and is in its file as a
-//! [`UsageRule`], the hot half. This file has what all of them have in common: the sweep, and that
-//! a refusal may count as a reference.
+//! The effect of a reference, with its weights, is the policy's idea. It is in the policy's file
+//! as a [`UsageRule`], the hot half. This file has the common parts: the sweep, and the refusals
+//! that may count as references.
 
 use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -15,7 +15,7 @@ use crate::contract::{
 };
 use crate::info::Info;
 
-/// The effect of a reference on a usage count: all that tells one GCLOCK from another.
+/// Effect of a reference on a usage count, the only difference between the GCLOCKs.
 pub trait UsageRule: HitHook {
     /// The policy's row in the catalog.
     const INFO: Info;
@@ -25,24 +25,24 @@ pub trait UsageRule: HitHook {
     /// Extracts the parameters of the hit path and the sweep.
     fn read(config: &Self::Config) -> Usage<Self::Params>;
 
-    /// The usage count beside a frame.
+    /// Returns the usage count beside a frame.
     fn count(meta: &Self::Meta) -> &AtomicU32;
 
-    /// Counts a reference to the page of which this is kept.
+    /// Counts a reference to the page with this metadata.
     fn refer(meta: &Self::Meta, params: &Self::Params);
 
-    /// Verifies what is kept beside one resident frame.
+    /// Verifies the metadata of one resident frame.
     ///
     /// # Errors
     /// The invariant that is broken.
     fn check(meta: &Self::Meta, params: &Self::Params) -> Result<(), String>;
 }
 
-/// The parameters that every GCLOCK has, and its own.
+/// Parameters common to every GCLOCK, and a policy's own.
 pub struct Usage<P> {
     /// The parameters of the hit path.
     pub params: P,
-    /// S: what a pass of the hand takes, at least 1.
+    /// S: the amount that a pass of the hand subtracts, at least 1.
     pub step: u32,
     /// The events that count as references.
     pub variant: CountOn,
@@ -122,7 +122,7 @@ impl<R: UsageRule> OpenPolicy for UsageClock<R> {
 /// Verifies that a count does not exceed `most`.
 ///
 /// # Errors
-/// It does.
+/// The count exceeds `most`.
 pub fn check_count(count: &AtomicU32, most: u32) -> Result<(), String> {
     match count.load(Relaxed) {
         count if count > most => Err(format!("invariant 2: it counts {count} of {most}")),

@@ -1,12 +1,12 @@
-//! The value of a page by its timestamps: WATT's page value, in all of the variants that its
-//! authors tried (watt 3.1, 3.2 and 4.3).
+//! The value of a page by its timestamps: WATT's page value, in all variants that its authors tried
+//! (watt 3.1, 3.2 and 4.3).
 //!
-//! [`Tracking`] says where a reference is logged and is what the hit path needs; [`Worth`] makes a
-//! number of the log and is what an eviction needs. Times are *stamps*: ticks plus 1, so that 0
+//! [`Tracking`] is for the hit path and selects the place where a reference is logged. [`Worth`] is
+//! for evictions and computes a number from the log. Times are *stamps*: ticks plus 1, so that 0
 //! can mean "never".
 //!
-//! [`Worth::value`] is the definition; [`Worth::values`] gives the same for many pages at a time,
-//! by vector instructions where the machine has them.
+//! [`Worth::value`] is the definition. [`Worth::values`] computes the same for many pages at a
+//! time, by vector instructions if the machine has them.
 
 use millpond_base::Mark;
 
@@ -20,7 +20,7 @@ choice! {
         Both = "both",
         /// Reads in one list, writes in the other.
         Strict = "strict",
-        /// One list, with a bit that tells writes.
+        /// One list, with a bit that marks writes.
         Bit = "bit",
     }
 }
@@ -39,7 +39,7 @@ choice! {
     }
 }
 
-/// The rings that the hit path logs to.
+/// Rings to which the hit path logs.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracking {
     log: StampLog,
@@ -54,23 +54,23 @@ impl Default for Tracking {
 }
 
 impl Tracking {
-    /// A log of these numbers of accesses and writes, cut down to what a line holds.
+    /// Creates a log of these numbers of accesses and writes, cut to the size of a line.
     pub fn new(log: StampLog, accesses: u32, writes: u32) -> Tracking {
         let writes = if log == StampLog::Bit { 0 } else { writes };
         let (first, second) = Ring::pair(accesses as usize, writes as usize);
         Tracking { log, first, second }
     }
 
-    /// The rings it logs to.
+    /// Returns the rings to which it logs.
     pub fn rings(&self) -> [Ring; 2] {
         [self.first, self.second]
     }
 
-    /// Returns `true` if a reference at `tick` is already logged: nearly every one is not the first
-    /// of its epoch.
+    /// Returns `true` if a reference at `tick` is already logged, as nearly every reference is: few
+    /// are the first of their epoch.
     #[inline(always)]
     pub fn knows(&self, stamps: &Stamps, tick: u32, mark: Mark) -> bool {
-        // Its stamp, but for the last tick there is, at which an empty log passes for a full one.
+        // Its stamp, except at the last possible tick, at which an empty log passes for a full one.
         let now = tick.wrapping_add(1);
         let read_known = self.log != StampLog::Bit && stamps.front() == now;
         match mark.is_write() {
@@ -79,7 +79,7 @@ impl Tracking {
         }
     }
 
-    /// Logs a reference at `tick`, unless that is known.
+    /// Logs a reference at `tick`, unless it is logged already.
     #[inline(always)]
     pub fn track(&self, stamps: &Stamps, tick: u32, mark: Mark) {
         if !self.knows(stamps, tick, mark) {
@@ -105,18 +105,18 @@ impl Tracking {
     }
 }
 
-/// The stamp of a tick: never 0, which is no stamp.
+/// Returns the stamp of a tick, which is never 0.
 #[inline(always)]
 pub fn stamp(tick: u32) -> u32 {
     tick.wrapping_add(1).max(1)
 }
 
-/// The numerators of a line's slots: a cache line.
+/// Numerators of a line's slots, one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Numerators(Lanes);
 
-/// The function that makes a value of a log.
+/// Function that computes a value from a log.
 #[derive(Clone)]
 pub struct Worth {
     tracking: Tracking,
@@ -125,7 +125,7 @@ pub struct Worth {
     write_weight: f32,
     age_from: u32,
     instructions: Instructions,
-    /// For each ring and each place of its head, the numerators of equation 1, dampening included.
+    /// Numerators of equation 1, dampening included, for each ring and each place of its head.
     quotients: Box<[[Numerators; 16]; 2]>,
 }
 
@@ -138,8 +138,8 @@ fn quotients(ring: Ring, dampening: f32) -> [Numerators; 16] {
 }
 
 impl Worth {
-    /// A value by these parameters: what the first-order subfrequency is multiplied by, what a
-    /// write costs in reads, and how old a stamp of the current tick is, in ticks.
+    /// Creates a value function from the factor of the first-order subfrequency, the cost of a
+    /// write in reads, and the age of a stamp of the current tick, in ticks.
     pub fn new(
         tracking: Tracking,
         aggregate: Aggregate,
@@ -147,7 +147,7 @@ impl Worth {
         write_weight: f32,
         age_from: u32,
     ) -> Worth {
-        // Never −0: the order of comparing would show.
+        // Never −0, which would make the order of comparisons visible.
         let dampening = dampening + 0.0;
         let of = |ring| quotients(ring, dampening);
         let quotients = Box::new([of(tracking.first), of(tracking.second)]);
@@ -156,8 +156,8 @@ impl Worth {
             .by(Instructions::best())
     }
 
-    /// Computes values with `instructions`; with the portable ones if the machine lacks them, or
-    /// the variant has no vector form.
+    /// Selects `instructions` for computing values, or the portable ones if the machine lacks them
+    /// or the variant has no vector form.
     #[must_use]
     pub fn by(mut self, instructions: Instructions) -> Worth {
         let has_form = self.aggregate == Aggregate::Max && self.tracking.log != StampLog::Bit;
@@ -166,25 +166,25 @@ impl Worth {
         self
     }
 
-    /// The instruction set that `Worth::values` uses.
+    /// Returns the instruction set of `Worth::values`.
     #[inline(always)]
     pub fn instructions(&self) -> Instructions {
         self.instructions
     }
 
-    /// Bytes held outside.
+    /// Returns the bytes held outside.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.quotients)
     }
 
-    /// The numerators of both rings' slots, where their heads are these.
+    /// Returns the numerators of both rings' slots for these heads.
     #[inline(always)]
     pub(super) fn numerators(&self, heads: [u8; 2]) -> [&Lanes; 2] {
         let of = |side: usize| &self.quotients[side][usize::from(heads[side] & 15)].0;
         [of(0), of(1)]
     }
 
-    /// Returns the terms that a batch of values at `now` has in common.
+    /// Returns the common terms of a batch of values at `now`.
     #[cfg_attr(any(feature = "model", miri, tsan, not(target_arch = "x86_64")), allow(dead_code))]
     #[inline]
     pub(super) fn terms(&self, now: u32) -> Terms {
@@ -207,7 +207,7 @@ impl Worth {
         self.write_weight + if self.tracking.log == StampLog::Strict { 1.0 } else { 0.0 }
     }
 
-    /// The page's value at `now`: +∞ if it was referenced then and ages begin at 0.
+    /// Returns the page's value at `now`: +∞ if it was referenced then and ages begin at 0.
     #[inline(always)]
     pub fn value(&self, stamps: &Stamps, now: u32) -> f32 {
         let copy = stamps.copy();
@@ -262,7 +262,7 @@ impl Worth {
 }
 
 impl Aggregate {
-    /// One value from the subfrequencies; 0 from none.
+    /// Aggregates the subfrequencies to one value; 0 if there are none.
     fn of(self, found: &mut [f32]) -> f32 {
         found.sort_unstable_by(f32::total_cmp);
         let (Some(&least), Some(&greatest)) = (found.first(), found.last()) else { return 0.0 };

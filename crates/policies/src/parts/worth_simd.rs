@@ -1,17 +1,17 @@
-//! Page values many at a time, by what vector instructions the machine has (watt 5.2).
+//! Page values, many at a time, by the vector instructions of the machine (watt 5.2).
 //!
-//! One line of stamps is one vector of AVX-512, or two of AVX2: ages, rates and products of both
-//! rings come from one subtraction, conversion, division and multiplication of the whole line,
-//! whatever is logged where. Loops over candidates are compiled per instruction set, so that only
-//! their beginning is a call.
+//! One line of stamps is one vector of AVX-512, or two of AVX2. Ages, rates and products of both
+//! rings come from one subtraction, conversion, division and multiplication of the whole line, for
+//! any variant of the log. Loops over candidates are compiled per instruction set, so that only
+//! their start is a call.
 //!
 //! # Invariant
 //! All instruction sets give the same bits as [`Worth::value`]: the same operations in the same
-//! order, divisions exact, nothing fused; and the greatest of numbers that are never negative does
-//! not depend on the order of comparing.
+//! order, exact divisions, nothing fused. The maximum of numbers that are never negative does not
+//! depend on the order of comparisons.
 //!
-//! The line is written by others at any time. It is read by one instruction of assembly: to the
-//! language, some relaxed loads, which is what [`Stamps::copy`] does one by one.
+//! Other threads write the line at any time. It is read by one instruction of assembly. To the
+//! language, that is a series of relaxed loads, which [`Stamps::copy`] makes one by one.
 
 #[cfg(all(target_arch = "x86_64", not(any(feature = "model", miri, tsan))))]
 use super::instructions::Instructions;
@@ -19,13 +19,13 @@ use super::stamps::Stamps;
 use super::worth::Worth;
 
 impl Worth {
-    /// The values at `now` of the pages with the logs `line(0)`, `line(1)`, …: as many as
-    /// `values` has room for, and to the bit what [`Worth::value`] returns for each.
+    /// Computes the values at `now` of the pages with the logs `line(0)`, `line(1)`, …, filling
+    /// `values`. Each is bitwise equal to the result of [`Worth::value`].
     #[inline]
     pub fn values<'a>(&self, now: u32, values: &mut [f32], line: impl Fn(usize) -> &'a Stamps) {
         #[cfg(all(target_arch = "x86_64", not(any(feature = "model", miri, tsan))))]
         match self.instructions() {
-            // SAFETY: `Worth` names only instructions that were found on this machine.
+            // SAFETY: `Worth` selects only instructions that were found on this machine.
             Instructions::Avx2 => return unsafe { x86::by_avx2(self, now, values, line) },
             // SAFETY: as above.
             Instructions::Avx512 => return unsafe { x86::by_avx512(self, now, values, line) },
@@ -45,10 +45,10 @@ mod x86 {
     use super::{Stamps, Worth};
     use crate::parts::stamps::Lanes;
 
-    /// The least age: what a stamp of this tick, or of a later one, is taken for.
+    /// Least age, used for a stamp of this tick or a later one.
     const LEAST: f32 = 1e-30;
 
-    /// The line as one vector; the last lane is no stamp.
+    /// Loads the line as one vector; the last lane is no stamp.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn load_512(stamps: &Stamps) -> __m512i {
@@ -62,7 +62,7 @@ mod x86 {
         line
     }
 
-    /// The line as two vectors; the last lane is no stamp.
+    /// Loads the line as two vectors; the last lane is no stamp.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn load_256(stamps: &Stamps) -> [__m256i; 2] {
@@ -77,7 +77,7 @@ mod x86 {
         [low, high]
     }
 
-    /// The greatest lane of each of two vectors.
+    /// Returns the greatest lane of each of two vectors.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn greatest(first: __m256, second: __m256) -> (f32, f32) {
@@ -95,7 +95,7 @@ mod x86 {
         unsafe { [_mm256_loadu_ps(lanes.as_ptr()), _mm256_loadu_ps(lanes.as_ptr().add(8))] }
     }
 
-    /// All bits set in the lanes that `lanes` names.
+    /// Returns a mask with all bits set in the lanes that `lanes` selects.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn mask_256(lanes: u16) -> [__m256; 2] {
@@ -130,7 +130,7 @@ mod x86 {
                 let rate = _mm256_div_ps(one, _mm256_max_ps(age, least));
                 let never = _mm256_cmpeq_epi32(log[half], _mm256_setzero_si256());
                 let rate = _mm256_andnot_ps(_mm256_castsi256_ps(never), rate);
-                // A slot is in one ring: in the other one its numerator is 0.
+                // A slot is in one ring; in the other one its numerator is 0.
                 let numerator = _mm256_or_ps(first[half], second[half]);
                 let product = _mm256_mul_ps(numerator, rate);
                 of_first = _mm256_max_ps(of_first, _mm256_and_ps(product, masks[0][half]));
@@ -187,7 +187,7 @@ mod tests {
     use crate::parts::stamps::SLOTS;
     use crate::parts::worth::{Aggregate, StampLog, Tracking, stamp};
 
-    /// A page's log after some references, in bursts, now and then over the clock's end.
+    /// Makes a page's log after some references, in bursts, occasionally across the clock's end.
     fn random_log(rng: &mut fastrand::Rng, tracking: Tracking) -> (Stamps, u32) {
         let stamps = Stamps::default();
         let mut now =
@@ -198,7 +198,7 @@ mod tests {
             tracking.track(&stamps, now, mark);
             now = now.wrapping_add(rng.u32(0..longest));
         }
-        // A clock that a slow evictor read a while ago, or one far ahead.
+        // A clock that a slow evictor read some time ago, or one far ahead.
         let now = match rng.u8(0..5) {
             0 => now.wrapping_sub(rng.u32(0..3)),
             1 => now.wrapping_add(rng.u32(0..1 << 31)),
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_line_s_last_lane_is_never_taken_for_a_stamp() {
-        // Heads and state as a stamp would be young: 0x0001_0000 and more.
+        // Heads and state, read as a stamp, would be young: 0x0001_0000 and more.
         let tracking = Tracking::new(StampLog::Both, 8, 4);
         let worth = Worth::new(tracking, Aggregate::Max, 0.1, 4.0, 0);
         let stamps = Stamps::default();

@@ -1,29 +1,29 @@
-//! `age-scan`: a hand walks over the pool and throws out what is older than a threshold.
+//! `age-scan`: a hand walks over the pool and evicts pages older than a threshold.
 //!
 //! **Idea** — LRU without a list: stamp pages when they are used, walk over the memory from time to
-//! time, and take whatever was not used for long enough. Which of the old ones is evicted first
-//! does not matter much.
+//! time, and take pages that were not used for long enough. The order among the old ones does not
+//! matter much.
 //!
-//! **Source** — watt 2.1, on what WiredTiger does; WiredTiger's description of its eviction.
+//! **Source** — watt 2.1, on WiredTiger; WiredTiger's description of its eviction.
 //!
-//! **State** — A stamp beside each frame; the hand; a queue of candidates, sorted by age, that the
-//! last walk found. See `parts::sorted`.
+//! **State** — A stamp beside each frame; the hand; a queue of candidates from the last walk,
+//! sorted by age. See `parts::sorted`.
 //!
 //! **Invariants** — (1) A resident frame has a stamp. (2) The queue names each frame once at most.
 //! (3) A candidate that was used since the walk is not offered.
 //!
 //! **Cost** — Hit: one store in the frame's own metadata, no latch. Admit: one store. Evict: one
-//! addition and a comparison, and for each walk `walk` frames, which give up to as many victims
-//! and at least `least` of them. 20 bytes per frame, no ghosts.
+//! addition and a comparison, and for each walk `walk` frames, of which at least the share `least`
+//! and up to all become victims. 20 bytes per frame, no ghosts.
 //!
 //! **Deviations** — WiredTiger walks trees, has several queues, and scores pages by kind; here
 //! frames are walked in their order, with one queue. Its clock counts walks, this one references.
 //! If too few pages are older than the threshold, the oldest of the walk are evicted, so that there
-//! is always a victim. A refused frame counts as used just now, and the walks of that eviction take
-//! young pages, too; one refused for good is not looked at until it is used again.
+//! is always a victim. A refused frame counts as used just now, and the walks of that eviction also
+//! take young pages. A permanently refused frame is skipped until it is used again.
 //!
-//! **Defaults** — `age=1x`: old is what was not used during as many references as the pool has
-//! frames, the least age at which LRU would evict. `walk=300`, the size of WiredTiger's walk;
+//! **Defaults** — `age=1x`: a page is old if it was not used during as many references as the pool
+//! has frames, the least age at which LRU would evict. `walk=300`, the size of WiredTiger's walk;
 //! `least=10%` of it, as WiredTiger's minimum.
 
 use std::cell::Cell;
@@ -63,14 +63,14 @@ pub struct AgeScan {
 struct View<'a> {
     scan: &'a AgeScan,
     stamps: LastStamps<'a>,
-    /// `true` once this eviction met a refusal: from then on it takes any frame it can get.
+    /// `true` once this eviction met a refusal; from then on it takes any frame.
     refused: Cell<bool>,
 }
 
 impl Stamps for View<'_> {
     fn collect(&self, candidates: &mut Vec<Candidate>) {
         let (frames, walk) = (self.stamps.frames.len(), self.scan.walk);
-        // More than one walk only if the first found nothing but free and permanent frames.
+        // More than one walk is needed only if the first found only free and permanent frames.
         for _ in 0..frames.div_ceil(walk) {
             let from = self.scan.hand.fetch_add(walk.into(), Relaxed);
             let passed = (from..from + u64::from(walk)).map(|at| (at % u64::from(frames)) as u32);

@@ -1,8 +1,10 @@
-//! `arc`: two lists, pages seen once and pages seen again, and ghosts that say which should grow.
+//! `arc`: two lists, pages seen once and pages seen again, and ghosts that decide which should
+//! grow.
 //!
 //! **Idea** — Split the pool into a list T1 of pages seen once lately and a list T2 of pages seen
-//! at least twice. Remember as many pages that left either list (B1, B2). A miss on a ghost of B1
-//! says that T1 was too short, one on a ghost of B2 that T2 was: the target length p of T1 follows.
+//! at least twice. Remember as many evicted pages of either list (B1, B2). A miss on a ghost of B1
+//! shows that T1 was too short, one on a ghost of B2 that T2 was: the target length p of T1
+//! follows.
 //!
 //! **Source** — Megiddo & Modha, FAST 2003; luan 4.9.
 //!
@@ -13,17 +15,17 @@
 //! admission |T1| + |B1| is at most c and all four lists together are at most 2c, c being the
 //! number of frames. (3) 0 ≤ p ≤ c.
 //!
-//! **Cost** — Hit: relink, central. Miss: one look-up among the ghosts. Admit: link, at most two
+//! **Cost** — Hit: relink, central. Miss: one lookup among the ghosts. Admit: link, at most two
 //! ghosts dropped. Evict: unlink, one ghost made, O(1). 9 bytes per frame, 28 per ghost.
 //!
 //! **Deviations** — The paper trims the ghosts before it replaces a page; here they are trimmed
 //! when the page is admitted, so that a refused or failed load costs no memory of the past. The
-//! same ghosts are dropped either way, the one of case IV(A) without B1, which never becomes a
-//! ghost in the paper, being made and dropped at once. A refused frame moves to the recent end of
-//! its own list, since pinning says nothing of a second use; a list whose frames were all refused
-//! yields to the other one. Hits equal libCacheSim's in every cell; with `adaptation=integer`,
-//! where p moves by the whole part of the quotient, they equal the Caffeine simulator's in every
-//! cell.
+//! same ghosts are dropped either way. The page of case IV(A) without B1, which never becomes a
+//! ghost in the paper, becomes one here and is dropped at once. A refused frame moves to the
+//! recent end of its own list, since pinning proves no second use; a list whose frames were all
+//! refused yields to the other one. Hits equal libCacheSim's in every cell; with
+//! `adaptation=integer`, where p moves by the whole part of the quotient, they equal the Caffeine
+//! simulator's in every cell.
 //!
 //! **Defaults** — `adaptation=real`, which reproduces the paper's OLTP column. The policy has no
 //! other parameter: that is its point.

@@ -1,4 +1,4 @@
-//! `car`: ARC whose two lists are clocks, so that a hit sets a bit and nothing more.
+//! `car`: ARC whose two lists are clocks, so that a hit only sets a bit.
 //!
 //! **Idea** — ARC tunes itself, but relinks on each hit under a latch. Let T1 and T2 be clocks: a
 //! hit marks the frame, and only the hand, when it looks for a victim, moves marked frames of T1 to
@@ -12,7 +12,7 @@
 //! **Invariants** — (1) T1 and T2 together hold exactly the resident frames. (2) |T1| + |B1| is at
 //! most c and all four lists together at most 2c, c being the number of frames. (3) 0 ≤ p ≤ c.
 //!
-//! **Cost** — Hit: set a mark, no latch. Miss: one look-up among the ghosts. Admit: link, at most
+//! **Cost** — Hit: set a mark, no latch. Miss: one lookup among the ghosts. Admit: link, at most
 //! two ghosts dropped. Evict: a sweep, amortised one frame per hit. 10 bytes per frame, 28 per
 //! ghost.
 //!
@@ -21,8 +21,8 @@
 //! the paper reports a gain, and is no oracle. A refused frame gets one more round of its clock; a
 //! clock whose frames were all refused yields to the other one.
 //!
-//! **Defaults** — `adaptation=integer`: as the one credible oracle has it. The paper does not say
-//! whether p is whole.
+//! **Defaults** — `adaptation=integer`: as in the one credible oracle. The paper does not specify
+//! if p is whole.
 
 use millpond_base::{FrameId, PageId};
 
@@ -56,7 +56,7 @@ pub struct Car {
 }
 
 impl Car {
-    /// The page that comes has this ghost: adapt the target and forget the ghost.
+    /// Adapts the target to the incoming page's ghost, and forgets the ghost.
     #[inline(always)]
     fn adapt(&mut self, ghost: u32) {
         let list = usize::from(*self.ghosts.memory(ghost));
@@ -158,7 +158,8 @@ impl Policy for Car {
         }
         match self.ghosts.find(access.page) {
             Some(ghost) => self.adapt(ghost),
-            // Gone only if other pages were admitted since this one missed: it leaves no room.
+            // The ghost is gone only if other pages were admitted since this one missed; it leaves
+            // no room.
             None => self.trim(),
         }
         self.clocks.push_back(AGAIN, frame);
@@ -180,7 +181,7 @@ impl Policy for Car {
             steps += 1;
             if take_mark(frames.meta(at)) {
                 self.clocks.move_to(AGAIN, at);
-                // It may be offered when the hand comes round: that is worth another round.
+                // It may be offered when the hand comes round, which is worth another round.
                 refused[AGAIN] = 0;
                 continue;
             }

@@ -1,8 +1,8 @@
-//! `cart`: CAR that does not take a burst of references for lasting interest.
+//! `cart`: CAR that does not mistake a burst of references for lasting interest.
 //!
-//! **Idea** — Two references close together say little. A page is new (S, short-term) until it is
-//! used again outside a window whose length adapts, or while it is a ghost; only long-term pages
-//! (L) reach the second clock.
+//! **Idea** — Two references close together prove little. A page is new (S, short-term) until it is
+//! used again outside a window of adaptive length, or while it is a ghost; only long-term pages (L)
+//! reach the second clock.
 //!
 //! **Source** — Bansal & Modha, FAST 2004; luan 4.9.
 //!
@@ -13,16 +13,16 @@
 //! the resident frames by their filter bit, and T2 holds only L. (3) Frames and ghosts together
 //! are at most 2c, c being the number of frames. (4) 0 ≤ p ≤ c.
 //!
-//! **Cost** — Hit: set a mark, no latch. Miss: one look-up among the ghosts. Admit: link, one ghost
+//! **Cost** — Hit: set a mark, no latch. Miss: one lookup among the ghosts. Admit: link, one ghost
 //! dropped. Evict: a sweep, amortised one frame per hit. 11 bytes per frame, 28 per ghost.
 //!
 //! **Deviations** — A marked S page becomes L when |T1| ≥ min(p + 1, |B1|) in the paper and when
 //! |T1| ≥ max(p + 1, |B1|) in the Caffeine simulator, the only other implementation; `filter`
 //! chooses. With `max` hits equal Caffeine's in every cell. A refused frame gets one more round of
 //! its clock; a clock whose frames were all refused yields to the other one. A child that the host
-//! takes in place of the offered frame becomes a ghost by its filter bit: S in B1, L in B2.
+//! takes instead of the offered frame becomes a ghost by its filter bit: S in B1, L in B2.
 //!
-//! **Defaults** — `filter=max` and `adaptation=integer`: as the oracle has it.
+//! **Defaults** — `filter=max` and `adaptation=integer`: as in the oracle.
 
 use millpond_base::{FrameId, PageId};
 
@@ -81,15 +81,15 @@ impl Cart {
         }
     }
 
-    /// The hand of the second clock: a frame that was used returns to the first one.
+    /// Moves a used frame at the hand of the second clock to the first one.
     #[inline(always)]
     fn rescue(&mut self, at: FrameId) {
         self.clocks.move_to(FIRST, at);
         self.widen_left();
     }
 
-    /// The hand of the first clock meets a frame that was used: it stays for another round, and may
-    /// pass the filter.
+    /// Keeps a used frame at the hand of the first clock for another round; the frame may pass the
+    /// filter.
     #[inline(always)]
     fn go_round(&mut self, at: FrameId) {
         self.clocks.move_to_back(at);
@@ -105,8 +105,7 @@ impl Cart {
         }
     }
 
-    /// The hand of the first clock meets a long-term frame that was not used: it moves to the
-    /// second clock.
+    /// Moves an unused long-term frame at the hand of the first clock to the second clock.
     #[inline(always)]
     fn go_over(&mut self, at: FrameId) {
         self.clocks.move_to(SECOND, at);
@@ -114,7 +113,8 @@ impl Cart {
         self.target_left = self.target_left.saturating_sub(1).max(least);
     }
 
-    /// One step of a hand that finds no victim yet; false when both fronts are candidates.
+    /// Moves a hand that finds no victim yet by one step; returns `false` when both fronts are
+    /// candidates.
     #[inline(always)]
     fn sweep(&mut self, frames: Frames<'_, MarkHook>) -> bool {
         if let Some(at) = self.clocks.front(SECOND)
@@ -135,7 +135,7 @@ impl Cart {
         false
     }
 
-    /// Takes `frame` out; returns whether its page was long-term.
+    /// Removes `frame`; returns `true` if its page was long-term.
     fn unlink(&mut self, frame: FrameId) -> bool {
         self.clocks.remove(frame);
         let is_long = self.is_long[frame.index()];
@@ -143,7 +143,7 @@ impl Cart {
         is_long
     }
 
-    /// The page that comes has this ghost: adapt the targets and forget the ghost.
+    /// Adapts the targets to the incoming page's ghost, and forgets the ghost.
     #[inline(always)]
     fn adapt(&mut self, ghost: u32) -> usize {
         let list = usize::from(*self.ghosts.memory(ghost));
@@ -277,7 +277,7 @@ impl Policy for Cart {
         while taken < request.frames && steps < request.steps_max {
             steps += 1;
             if self.sweep(frames) {
-                // The frame may be offered when the hand comes round: worth another round.
+                // The frame may be offered when the hand comes round, which is worth another round.
                 refused = [0; 2];
                 continue;
             }
@@ -318,7 +318,7 @@ mod tests {
         pool.reference(1);
         assert_eq!((pool.policy.long, pool.policy.target), (1, 1.0));
         assert_eq!(pool.policy.clocks.len(SECOND), 0);
-        // The hand meets 1 when the short-term pages before it are evicted, and takes it over.
+        // The hand meets 1 when the short-term pages before it are evicted, and moves it over.
         pool.run(10..14);
         assert_eq!(pool.policy.clocks.len(SECOND), 1);
         assert!(pool.reference(1));

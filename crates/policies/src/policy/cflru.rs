@@ -1,7 +1,7 @@
 //! `cflru`: the least recent clean page is evicted first, if it is cold enough.
 //!
-//! **Idea** — Dropping a clean page costs a read later; dropping a dirty one costs a write now as
-//! well. Among the coldest pages, the *clean-first window*, a clean one is evicted before any dirty
+//! **Idea** — Dropping a clean page costs a read later; dropping a dirty one also costs a write
+//! now. Among the coldest pages, the *clean-first window*, a clean one is evicted before any dirty
 //! one.
 //!
 //! **Source** — watt 2.2, after Park et al. 2006 (CFLRU).
@@ -59,7 +59,7 @@ pub struct Cflru {
     clean_links: Links,
     clean: List,
     flags: Vec<u8>,
-    /// Clean frames refused since something was last taken.
+    /// Clean frames refused since the last taken frame.
     refused_in_row: u32,
 }
 
@@ -124,7 +124,7 @@ impl PolicySpec for Cflru {
 }
 
 impl Cflru {
-    /// Takes `frame` out of its lists.
+    /// Removes `frame` from its lists.
     #[inline(always)]
     fn unlink(&mut self, frame: u32) {
         let flags = self.flags[frame as usize];
@@ -153,7 +153,7 @@ impl Cflru {
         }
     }
 
-    /// `frame`, which is in no list, is the most recent one.
+    /// Adds `frame`, which is in no list, as the most recent one.
     #[inline(always)]
     fn push(&mut self, frame: u32, dirty: bool) {
         self.flags[frame as usize] = if dirty { DIRTY } else { 0 };
@@ -168,17 +168,17 @@ impl Cflru {
         self.push(frame, dirty);
     }
 
-    /// The frame to offer next.
+    /// Returns the frame to offer next.
     #[inline(always)]
     fn coldest<H: Host + ?Sized>(&mut self, host: &H) -> Option<u32> {
-        // A window full of clean frames that cannot go must not hide a dirty one that can.
+        // A window full of clean frames that cannot be evicted must not hide a dirty one that can.
         while self.refused_in_row < self.window_max.max(1)
             && let Some(frame) = self.clean.front()
         {
             if host.state(FrameId(frame)) != PageState::Dirty {
                 return Some(frame);
             }
-            // The policy did not receive its write: the host batches or drops hits.
+            // The policy did not receive the write, since the host batches or drops hits.
             self.flags[frame as usize] |= DIRTY;
             self.clean.remove(&mut self.clean_links, frame);
         }

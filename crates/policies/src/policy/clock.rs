@@ -1,21 +1,22 @@
 //! `clock`: a hand sweeps the frames and spares those whose usage bit is set, once.
 //!
-//! **Idea** — LRU's order is too dear to keep per hit; one bit per frame and a hand that clears it
-//! tell apart what was used since the last sweep from what was not.
+//! **Idea** — LRU's order is too expensive to keep per hit. One bit per frame, and a hand that
+//! clears it, distinguish pages used since the last sweep from others.
 //!
 //! **Source** — gilbert 1.2.8; luan 4.2.
 //!
-//! **State** — A usage bit beside each frame; the hand, the frame to look at next.
+//! **State** — A usage bit beside each frame; the hand, which is the frame to examine next.
 //!
-//! **Invariants** — (1) The frame at the hand is looked at before any other is looked at twice.
+//! **Invariants** — (1) The frame at the hand is examined before any other is examined twice.
 //! (2) A frame whose bit is set is not offered.
 //!
 //! **Cost** — Hit: set a mark in the frame's own metadata if it is not set. Admit: one store.
 //! Evict: a sweep, amortised one frame per hit. 1 byte per frame, no ghosts.
 //!
-//! **Deviations** — gilbert's text says that swept bits are set to true: they are cleared. The
-//! hand is one for all threads; two evictors never look at the same frame of one round. Who has
-//! the policy alone moves it without a locked instruction, which costs more than the rest.
+//! **Deviations** — gilbert's text sets swept bits to true; here they are cleared. All threads
+//! share one hand, so two evictors never examine the same frame in one round. A host that has
+//! the policy to itself moves the hand without a locked instruction, which costs more than the
+//! rest.
 //!
 //! **Defaults** — `variant=full`, as gilbert runs it. `fix` enters with the bit off, the others
 //! end the loading access with the bit on; `full` also marks a frame that could not be evicted.
@@ -43,13 +44,13 @@ pub struct Clock {
     hand: AtomicU32,
 }
 
-/// The frame at the hand, which moves on; any number of threads may do so.
+/// Returns the frame at the hand and moves the hand on; any number of threads may do so.
 #[inline(always)]
 fn claim(hand: &AtomicU32, len: u32) -> u32 {
     hand.fetch_update(Relaxed, Relaxed, |at| Some(after(at, len))).unwrap_or_else(|at| at)
 }
 
-/// Like `claim`, for the only thread there is.
+/// Like `claim`, for a single thread.
 #[inline(always)]
 fn claim_alone(hand: &AtomicU32, len: u32) -> u32 {
     let at = hand.load(Relaxed);

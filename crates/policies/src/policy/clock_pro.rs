@@ -1,8 +1,8 @@
 //! `clock-pro`: LIRS on a clock.
 //!
 //! **Idea** — Like LIRS, compare the reuse distance of a new page with the recency of the kept
-//! ones; but let a hit do no more than set a bit. A cold page is in a test period until the hot
-//! hand passes it; used before that, it becomes hot and the oldest unused hot page becomes cold.
+//! ones, but let a hit only set a bit. A cold page is in a test period until the hot hand passes
+//! it. If it is used before that, it becomes hot and the oldest unused hot page becomes cold.
 //!
 //! **Source** — Jiang, Chen & Zhang, USENIX 2005; luan 4.8.
 //!
@@ -13,18 +13,19 @@
 //! hot or cold, and the ghosts. (2) Each hand points at the oldest node of its kind. (3) There are
 //! at most `nonresident` ghosts. (4) The target is within its bounds.
 //!
-//! **Cost** — Hit: set a mark, no latch. Miss: one look-up among the ghosts. Admit and evict: walks
+//! **Cost** — Hit: set a mark, no latch. Miss: one lookup among the ghosts. Admit and evict: walks
 //! of the hands, amortised a constant. 11 bytes per frame, 21 per ghost.
 //!
 //! **Deviations** — There is no consensus between implementations. Ours follows the paper, with the
-//! rule of the authors' program that a page is not promoted where no unused hot page older than it
-//! is left. Like the Caffeine simulator it keeps a target number of cold frames, and with
+//! rule of the authors' program that a page is not promoted if no unused hot page older than it is
+//! left. Like the Caffeine simulator it keeps a target number of cold frames, and with
 //! `nonresident=2x` its hits equal Caffeine's in every cell. The authors' program keeps a credit
 //! instead, worked off at later uses, evicts used cold pages whose test period is over, and skips
-//! repeated references. With its adaptation off (`adaptive=false,cold_min=5%`) hits are within 2.2
-//! % of its, in most cells within 0.5 %. With it on they are within 2.6 %, but for two sizes each
-//! of backf and zigzag, where its program hits far less (22 times where ours does 1262). A refused
-//! frame moves to the head of the clock; where all cold frames were refused, the hot hand gives.
+//! repeated references. With its adaptation off (`adaptive=false,cold_min=5%`), hits are within 2.2
+//! % of that program's, in most cells within 0.5 %. With its adaptation on they are within 2.6 %,
+//! except for two sizes each of backf and zigzag, where that program hits far less (22 times where
+//! ours does 1262). A refused frame moves to the head of the clock; if all cold frames were
+//! refused, the hot hand gives the victim.
 //!
 //! **Defaults** — `cold_min=1%`, at least two frames, `cold_max=99%`, `nonresident=1x` and
 //! `adaptive=true`: the authors' program with its adaptation on.

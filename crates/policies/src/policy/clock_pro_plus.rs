@@ -1,24 +1,24 @@
 //! `clock-pro-plus`: CLOCK-Pro that learns its cold share as CAR does.
 //!
-//! **Idea** — CLOCK-Pro counts every test period that ends. Ask instead which set would have
-//! profited from being larger: a used ghost says the cold one, a used page that was demoted from
-//! hot says the hot one; the step is the quotient of how many there are of either.
+//! **Idea** — CLOCK-Pro counts every test period that ends. Count instead the set that would have
+//! profited from being larger: a used ghost votes for the cold set, a used page that was demoted
+//! from hot votes for the hot set. The step is the quotient of their numbers.
 //!
 //! **Source** — Li, SYSTOR 2019; gilbert 1.4.1 names it as future work.
 //!
-//! **State** — That of CLOCK-Pro, and beside each frame whether it was demoted.
+//! **State** — State of CLOCK-Pro, and a demoted flag beside each frame.
 //!
 //! **Invariants** — Those of `parts::pro_clock`: (1) The clock holds exactly the resident frames,
 //! hot or cold, and the ghosts. (2) Each hand points at the oldest node of its kind. (3) There are
 //! at most `nonresident` ghosts. (4) The target is within its bounds, and demoted pages are
 //! counted.
 //!
-//! **Cost** — Hit: set a mark, no latch. Miss: one look-up among the ghosts. Admit and evict: walks
+//! **Cost** — Hit: set a mark, no latch. Miss: one lookup among the ghosts. Admit and evict: walks
 //! of the hands, amortised a constant. 11 bytes per frame, 21 per ghost.
 //!
 //! **Deviations** — None known: hits equal those of the Caffeine simulator, the only other
-//! implementation, in every cell. A refused frame moves to the head of the clock; where all cold
-//! frames were refused, the hot hand gives.
+//! implementation, in every cell. A refused frame moves to the head of the clock; if all cold
+//! frames were refused, the hot hand gives the victim.
 //!
 //! **Defaults** — `cold_min=1%`, at least two frames, `cold_max=50%` and `nonresident=1x`: the
 //! author's research code, as the Caffeine simulator reports it.

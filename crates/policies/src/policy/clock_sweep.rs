@@ -14,9 +14,9 @@
 //! sweep of at most `max` + 1 rounds, amortised one step per reference. 4 bytes per frame, no
 //! ghosts.
 //!
-//! **Deviations** — PostgreSQL's hand leaves pinned frames' counts alone; ours learns of a pin only
-//! when it offers the frame, and wears its count down before. Its rings for scans and bulk writes
-//! are the host's scan hints here. With `max=3, init=0` it is libCacheSim's clock with 2 bits.
+//! **Deviations** — PostgreSQL's hand leaves pinned frames' counts alone. Ours sees a pin only when
+//! it offers the frame, after wearing its count down. Its rings for scans and bulk writes are the
+//! host's scan hints here. With `max=3, init=0` it is libCacheSim's clock with 2 bits.
 //!
 //! **Defaults** — `max=5, init=1`: PostgreSQL's. A page enters with one reference, its load.
 

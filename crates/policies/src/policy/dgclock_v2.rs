@@ -13,11 +13,10 @@
 //! **Cost** — Hit: a load and a store in the frame's own metadata. Admit: two stores. Evict: a
 //! sweep, F/S steps per miss and R/S per hit at most. 8 bytes per frame, no ghosts.
 //!
-//! **Deviations** — The type is what the reference's mark says: kind and depth below the root.
-//! Pages of which nothing is known are no B-tree pages, so that without marks this is
-//! `gclock-v2`. Effelsberg and Härder rescale all counts when they grow; gilbert does not, and
-//! neither do we: rounds that can find no victim are skipped
-//! ([`parts::sweep`](crate::parts::sweep)), and counts stop at 2³⁰.
+//! **Deviations** — The type is that of the reference's mark: kind and depth below the root.
+//! Unknown pages count as outside B-trees, so without marks this is `gclock-v2`. Effelsberg and
+//! Härder rescale all counts when they grow. gilbert does not, and neither do we: rounds that can
+//! find no victim are skipped ([`parts::sweep`](crate::parts::sweep)), and counts stop at 2³⁰.
 //!
 //! **Defaults** — F 25/25/10/5 and R 5/5/2/1 for other pages, roots, their children and deeper
 //! pages, S 1, `variant=fix-full`: as gilbert runs it. His *x2* is F 50/50/25/10, R 10/10/5/2.

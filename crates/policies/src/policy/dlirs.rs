@@ -1,31 +1,31 @@
-//! `dlirs`: LIRS that sets the shares of its two sets by itself.
+//! `dlirs`: LIRS with adaptive shares of its two sets.
 //!
 //! **Idea** — LIRS leaves 1 % of the pool to pages with a high inter-reference recency, which is
-//! too little when recency matters. Treat the shares as ARC does its lists: a hit on a ghost says
-//! that the HIR share is too small, a hit on a page that was demoted from LIR says that it is too
+//! too little when recency matters. Adapt the shares as ARC does its lists: a hit on a ghost shows
+//! that the HIR share is too small, a hit on a page that was demoted from LIR shows that it is too
 //! large.
 //!
 //! **Source** — Li, SYSTOR 2018; gilbert 1.2.
 //!
-//! **State** — The stack S of LIR frames, HIR frames and ghosts in order of use; the queue Q of
-//! HIR frames, next victim at the front; beside each frame whether it was demoted; the LIR share.
+//! **State** — The stack S of LIR frames, HIR frames and ghosts in order of use; the queue Q of HIR
+//! frames, next victim at the front; a demoted flag beside each frame; the LIR share.
 //!
 //! **Invariants** — (1) A resident frame is either LIR and in S, or HIR and in Q. (2) The bottom
 //! of S is a LIR frame, or S is empty. (3) Demoted frames are HIR, and are counted. (4) After an
 //! admission frames and ghosts together are at most 2c, c being the number of frames. (5) The LIR
 //! share leaves at least one frame to HIR.
 //!
-//! **Cost** — Hit: relink in one to three lists, central. Miss: one look-up among the ghosts.
+//! **Cost** — Hit: relink in one to three lists, central. Miss: one lookup among the ghosts.
 //! Admit: link, and prune what is below the new bottom. Evict: unlink, a ghost takes the frame's
-//! place in S, O(1); pruning and demotions are paid for by what was pushed. 26 bytes per frame, 28
-//! per ghost.
+//! place in S, O(1); pushed entries pay for pruning and demotions. 26 bytes per frame, 28 per
+//! ghost.
 //!
-//! **Deviations** — No independent result was at hand, nor the paper itself: the definition is that
-//! of a published re-implementation (cacheus), from which the rest is inferred. The share moves by
-//! the rounded quotient of demoted frames and ghosts, at least 1, and the frames over the share are
-//! demoted when a frame is next promoted or reclaimed. Repeated references count, unlike in our
-//! `lirs`. Where the queue is empty the oldest LIR page is evicted. A refused HIR frame moves to
-//! the end of Q, a refused LIR frame to the top of S.
+//! **Deviations** — No independent result was available, nor the paper itself. The definition is
+//! that of a published re-implementation (cacheus), from which the rest is inferred. The share
+//! moves by the rounded quotient of demoted frames and ghosts, at least 1, and the frames over the
+//! share are demoted when a frame is next promoted or reclaimed. Repeated references count, unlike
+//! in our `lirs`. If the queue is empty, the oldest LIR page is evicted. A refused HIR frame moves
+//! to the end of Q, a refused LIR frame to the top of S.
 //!
 //! **Defaults** — `hirs=1%`, at least one frame, as a start: LIRS's.
 
@@ -58,14 +58,14 @@ pub struct Dlirs {
     demoted: u32,
 }
 
-/// `over / under`, rounded, at least 1.
+/// Returns `over / under`, rounded, at least 1.
 fn step(over: u32, under: u32) -> u32 {
     let (over, under) = (u64::from(over), u64::from(under.max(1)));
     (((2 * over + under) / (2 * under)) as u32).max(1)
 }
 
 impl Dlirs {
-    /// The oldest LIR frame becomes HIR; whether there was one.
+    /// Turns the oldest LIR frame into a HIR frame; returns `true` if there was one.
     fn demote(&mut self) -> bool {
         let Some(oldest) = self.sets.demote() else { return false };
         self.is_demoted[oldest.index()] = true;
@@ -222,7 +222,7 @@ impl Policy for Dlirs {
         request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        // A page that comes back from the stack becomes LIR: room for it is made before.
+        // A page that returns from the stack becomes LIR, so room for it is made before.
         let promotes = matches!(request.incoming, Some((_, IN_STACK)));
         self.demote_down_to(self.lir_max.saturating_sub(u32::from(promotes)));
         let (is_demoted, demoted) = (&mut self.is_demoted, &mut self.demoted);
@@ -252,7 +252,7 @@ mod tests {
         pool.reference(9);
         assert_eq!((pool.policy.lir_max, pool.policy.demoted), (8, 2));
         assert_eq!(pool.pages(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-        // A hit on a demoted page says that the share was right before.
+        // A hit on a demoted page shows that the share was right before.
         assert!(pool.reference(0));
         assert_eq!((pool.policy.lir_max, pool.policy.demoted), (9, 1));
     }

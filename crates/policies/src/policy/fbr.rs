@@ -1,7 +1,7 @@
-//! `fbr`: frequency-based replacement: an LRU list that counts what comes back late.
+//! `fbr`: frequency-based replacement, an LRU list that counts only late references.
 //!
-//! **Idea** — References in quick succession say nothing of a page's frequency. The list has a
-//! new, a middle and an old section: a hit in the new one is not counted, and the victim is the
+//! **Idea** — References in quick succession reveal nothing about a page's frequency. The list has
+//! a new, a middle and an old section: a hit in the new one is not counted, and the victim is the
 //! page with the least count in the old one.
 //!
 //! **Source** — luan 4.4, after Robinson and Devarakonda, SIGMETRICS 1990.
@@ -21,9 +21,9 @@
 //! it moves to the new section as if hit, after the eviction, which offers no frame twice.
 //!
 //! **Defaults** — `new=25%, old=60%, a_max=100`: as later papers and programs cite the original,
-//! which was not at hand; `c_max=100` is our choice. Published for the OLTP trace at 1000, 5000 and
-//! 15000 frames: 36.96, 53.53 and 65.66 % hits; ours are 35.96, 54.13 and 65.67 %. The paper does
-//! not say which bounds it ran.
+//! which was not available; `c_max=100` is our choice. Published for the OLTP trace at 1000, 5000
+//! and 15000 frames: 36.96, 53.53 and 65.66 % hits; ours are 35.96, 54.13 and 65.67 %. The paper
+//! does not state the bounds that it ran.
 
 use millpond_base::{FrameId, Share};
 
@@ -55,7 +55,7 @@ enum Section {
     Old,
 }
 
-/// The old section by counts: lists, least recent first, and which of them hold something.
+/// The old section by counts: lists, least recent first, and a bit set of the lists in use.
 struct Chains {
     links: Links,
     lists: Vec<List>,
@@ -123,7 +123,7 @@ impl Fbr {
         u64::from(self.new.len()) + u64::from(self.middle.len()) + u64::from(self.old.len())
     }
 
-    /// Takes `frame` out of its section.
+    /// Removes `frame` from its section.
     #[inline(always)]
     fn unlink(&mut self, frame: u32) {
         match std::mem::replace(&mut self.section[frame as usize], Section::Out) {
@@ -137,7 +137,8 @@ impl Fbr {
         }
     }
 
-    /// Makes `frame`, which is in no section, the most recent; the sections' ends move on.
+    /// Makes `frame`, which is in no section, the most recent one, and moves the sections' ends
+    /// on.
     #[inline(always)]
     fn push(&mut self, frame: u32) {
         self.new.push_back(&mut self.links, frame);
@@ -157,7 +158,7 @@ impl Fbr {
         }
     }
 
-    /// One more reference, which counts, to `frame`, which is in no section now.
+    /// Counts one more reference to `frame`, which is in no section now.
     #[inline(always)]
     fn refer(&mut self, frame: u32) {
         let count = &mut self.count[frame as usize];
@@ -191,13 +192,14 @@ impl Fbr {
         }
     }
 
-    /// The next victim: the least count of the old section, or the oldest where that is empty.
+    /// Returns the next victim: the least count of the old section, or the oldest frame if that
+    /// section is empty.
     #[inline(always)]
     fn victim(&self) -> Option<u32> {
         self.chains.least().or(self.middle.front()).or(self.new.front())
     }
 
-    /// The page in `frame` has left.
+    /// Removes the page in `frame`.
     #[inline(always)]
     fn leave(&mut self, frame: u32) {
         self.unlink(frame);

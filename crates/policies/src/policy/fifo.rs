@@ -1,26 +1,27 @@
 //! `fifo`: the page that was loaded first is evicted first.
 //!
-//! **Idea** — What came lately is likelier to be wanted again than what came long ago; and keeping
-//! that order costs nothing on a hit.
+//! **Idea** — A page loaded lately is likelier to be referenced again than one loaded long ago, and
+//! keeping that order costs nothing on a hit.
 //!
 //! **Source** — gilbert 1.2.2.2, algorithm 1.1 (quasi-FIFO).
 //!
-//! **State** — The FIFO queue; the retry queue of frames that were refused; whose turn it is.
+//! **State** — The FIFO queue; the retry queue of refused frames; the present turn.
 //!
-//! **Invariants** — (1) A resident frame is in the FIFO queue, in the retry queue, or excluded for
-//! good. (2) As long as nothing was refused, the order of the offers is the order of the loads.
+//! **Invariants** — (1) A resident frame is in the FIFO queue, in the retry queue, or excluded
+//! permanently. (2) As long as nothing was refused, the order of the offers is the order of the
+//! loads.
 //!
 //! **Cost** — Hit: nothing. Admit: link. Evict: unlink, O(1); a refusal relinks. 9 bytes per
 //! frame, no ghosts.
 //!
-//! **Deviations** — One alternation instead of one per thread: an evictor holds the latch of its
-//! policy host anyway. Explicitly dropped frames leave their queue at once instead of being flagged
-//! and skipped. A turn's length is rounded down to whole frames, at least one. A page that stays
-//! because a child is evicted in its place counts as new. From libCacheSim, Caffeine and the
-//! reference model: none, they know no refusals.
+//! **Deviations** — One alternation instead of one per thread, since an evictor holds the latch of
+//! its policy host anyway. Explicitly dropped frames leave their queue at once instead of being
+//! flagged and skipped. A turn's length is rounded down to whole frames, at least one. A page that
+//! stays because a child is evicted instead counts as new. From libCacheSim, Caffeine and the
+//! reference model, which know no refusals: none.
 //!
-//! **Defaults** — `queue_checks=1%`, `retry_checks=100%`: gilbert's alternation. Frames refused
-//! for good are not offered again, as he advises.
+//! **Defaults** — `queue_checks=1%`, `retry_checks=100%`: gilbert's alternation. Permanently
+//! refused frames are not offered again, as he advises.
 
 use millpond_base::FrameId;
 

@@ -1,15 +1,15 @@
 //! `filo`: the page that was loaded last is evicted first.
 //!
-//! **Idea** — A table scan touches each page once: throwing away the newest page keeps the rest of
-//! the pool as it was. For anything else it is about the worst that can be done.
+//! **Idea** — A table scan touches each page once: evicting the newest page keeps the rest of the
+//! pool as it was. For anything else it is about the worst choice.
 //!
 //! **Source** — gilbert 1.2.3.
 //!
-//! **State** — The stack of frames in the order of their loads; the retry queue of frames that
-//! were refused; whose turn it is.
+//! **State** — The stack of frames in the order of their loads; the retry queue of refused frames;
+//! the present turn.
 //!
-//! **Invariants** — (1) A resident frame is in the stack, in the retry queue, or excluded for
-//! good. (2) As long as nothing was refused, the newest page is the one offered.
+//! **Invariants** — (1) A resident frame is in the stack, in the retry queue, or excluded
+//! permanently. (2) As long as nothing was refused, the newest page is the one offered.
 //!
 //! **Cost** — Hit: nothing. Admit: link. Evict: unlink, O(1); a refusal relinks. 9 bytes per
 //! frame, no ghosts.
@@ -17,9 +17,9 @@
 //! **Deviations** — As `fifo`: one alternation for all threads, dropped frames leave at once. In a
 //! live pool the newest pages are mostly still fixed, so that many victims come from the retry
 //! queue and resemble FIFO's, as gilbert observes. He found that FILO does not work in small pools
-//! (1.3.4). Here a call offers no more frames than the host lets it look at, and a live pool
-//! refuses what it holds for a starving operation, which the newest page's eviction would keep
-//! from its path for ever. From the reference model: none.
+//! (1.3.4). Here a call offers no more frames than the host lets it examine, and a live pool
+//! refuses the pages held for a starving operation, whose path the eviction of the newest page
+//! would cut forever. From the reference model: none.
 //!
 //! **Defaults** — `stack_checks=1%`, `retry_checks=100%`, taken over from `fifo`, as gilbert does.
 

@@ -1,7 +1,7 @@
-//! `gclock-v1`: a hand wears down usage counts; a hit adds R to its frame's.
+//! `gclock-v1`: a hand wears down usage counts; a hit adds R to its frame's count.
 //!
-//! **Idea** — CLOCK's bit becomes a count: a hit adds to it, the hand takes from it, and what is
-//! worn down to 0 is evicted. Large R weighs how often a page is used, large S how lately.
+//! **Idea** — CLOCK's bit becomes a count: a hit adds to it, the hand subtracts from it, and a
+//! frame at 0 is evicted. A large R weighs frequency, a large S recency.
 //!
 //! **Source** — gilbert 1.2.10, 1.2.10.1 (after Effelsberg and Härder 1984).
 //!
@@ -10,13 +10,13 @@
 //! **Invariants** — (1) Only a frame whose count is 0 is offered. (2) No count exceeds `max`.
 //!
 //! **Cost** — Hit: load, and a store if the count changes, in the frame's own metadata. Admit: one
-//! store. Evict: a sweep; each step is paid by what F and R put in, so F/S steps per miss and R/S
-//! per hit at most. 4 bytes per frame, no ghosts.
+//! store. Evict: a sweep; F and R pay for each step, so at most F/S steps per miss and R/S per hit.
+//! 4 bytes per frame, no ghosts.
 //!
-//! **Deviations** — A count never exceeds `max`. Hits that race may lose one increment: a count is
-//! an estimate, and a locked addition per hit would cost more than it tells. With `f=0, r=1, max=3,
-//! variant=fix` it is libCacheSim's clock with 2 bits, hit for hit. A round that can find no victim
-//! is skipped ([`parts::sweep`](crate::parts::sweep)); the victims are the same.
+//! **Deviations** — A count never exceeds `max`. Racing hits may lose an increment: a count is an
+//! estimate, and a locked addition per hit would cost more than it is worth. With
+//! `f=0, r=1, max=3, variant=fix` it is libCacheSim's clock with 2 bits, hit for hit. A round that
+//! can find no victim is skipped ([`parts::sweep`](crate::parts::sweep)); the victims are the same.
 //!
 //! **Defaults** — F 25, R 5, S 1, `variant=fix-full`, no cap: as gilbert runs it. His *x2* is
 //! `f=50,r=10`.
@@ -109,7 +109,7 @@ impl UsageRule for Add {
     fn refer(count: &AtomicU32, params: &V1Params) {
         let value = count.load(Relaxed);
         let more = value.saturating_add(params.add).min(params.max);
-        // Looking first keeps the line of a page whose count is full shared between cores.
+        // Reading first keeps the line of a page with a full count shared between cores.
         if more != value {
             count.store(more, Relaxed);
         }

@@ -1,7 +1,8 @@
-//! `gclock-v2`: a hand wears down usage counts; a hit sets to R its frame's.
+//! `gclock-v2`: a hand wears down usage counts; a hit sets its frame's count to R.
 //!
-//! **Idea** — CLOCK's bit becomes a count that a hit sets to R: how many sweeps ago the last
-//! reference was, up to R of them. A finer approximation of LRU; how often does not matter.
+//! **Idea** — CLOCK's bit becomes a count that a hit sets to R. It records the number of sweeps
+//! since the last reference, up to R: a finer approximation of LRU, in which frequency does not
+//! matter.
 //!
 //! **Source** — gilbert 1.2.10, 1.2.10.2; luan 4.3 (after Effelsberg and Härder 1984).
 //!
@@ -11,12 +12,13 @@
 //! of F and R.
 //!
 //! **Cost** — Hit: load, and a store if the count changes, in the frame's own metadata. Admit: one
-//! store. Evict: a sweep; each step is paid by what F and R put in, so F/S steps per miss and R/S
-//! per hit at most. 4 bytes per frame, no ghosts.
+//! store. Evict: a sweep; F and R pay for each step, so at most F/S steps per miss and R/S per
+//! hit. 4 bytes per frame, no ghosts.
 //!
 //! **Deviations** — A round that can find no victim is skipped
 //! ([`parts::sweep`](crate::parts::sweep)); the victims are the same. With `f=0, r=1, variant=fix`
-//! it is CLOCK with the bit off on load, as gilbert says, and `f=1, r=1` CLOCK with the bit on.
+//! it is CLOCK with the bit off on load, as in gilbert's text, and with `f=1, r=1` CLOCK with the
+//! bit on.
 //!
 //! **Defaults** — F 25, R 5, S 1, `variant=unfix-full`: as gilbert runs it. His *x2* is `f=50,
 //! r=10`; luan's GCLOCK is `f=5,r=5,s=1,variant=fix`.
@@ -104,7 +106,7 @@ impl UsageRule for Set {
 
     #[inline(always)]
     fn refer(count: &AtomicU32, params: &V2Params) {
-        // Looking first keeps a hot page's line shared between cores.
+        // Reading first keeps a hot page's line shared between cores.
         if count.load(Relaxed) != params.set {
             count.store(params.set, Relaxed);
         }

@@ -4,25 +4,25 @@
 //! so no order is kept: a sample is valued when a victim is needed.
 //!
 //! **Source** — watt 2.2, table 1; Blankstein, Sen and Freedman, USENIX ATC 2017. With
-//! `candidates`: watt 6.1, where it shares everything with WATT but what is tracked and what a page
-//! is worth ([`parts::hunt`](crate::parts::hunt)).
+//! `candidates`: watt 6.1, where it differs from WATT only in the tracked data and in the value of
+//! a page ([`parts::hunt`](crate::parts::hunt)).
 //!
 //! **State** — References and the time of the load beside each frame; a random generator.
 //!
 //! **Invariants** — (1) Of a sample, frames are offered in ascending order of references / age;
-//! with `candidates`, where more than one frame is wanted, no candidate above the sample's least is
+//! with `candidates`, if more than one frame is wanted, no candidate above the sample's least is
 //! taken, unless nothing else can be. (2) Every frame is equally likely to be sampled. (3) A
 //! resident frame has a reference, unless a thread is offering it at that moment.
 //!
 //! **Cost** — Hit: one load and one store in the frame's own metadata, no latch. Admit: two stores.
 //! Evict: `sample` frames read and compared, no division; with `candidates` a division for each
-//! frame looked at, and an atomic exchange for each that is offered. 8 bytes per frame, no ghosts.
+//! examined frame, and an atomic exchange for each offered one. 8 bytes per frame, no ghosts.
 //!
 //! **Deviations** — Age is counted in references and not in seconds; sizes and costs are all 1.
-//! Samples are drawn with repetition among all frames, and what is free is refused by the host.
-//! With `candidates` a free frame has no references and is passed over, values are rounded to 24
-//! bits, and a page that was refused for good counts as referenced 2³² − 1 times, which is never
-//! offered. Sampling makes every oracle a band, not an equality.
+//! Samples are drawn with repetition among all frames, and the host refuses free ones. With
+//! `candidates`, a free frame has no references and is skipped, values are rounded to 24 bits, and
+//! a permanently refused page counts as referenced 2³² − 1 times, which is never offered. Sampling
+//! makes every oracle a band, not an equality.
 //!
 //! **Defaults** — `sample=10`, as WATT's simulator runs it; watt 4.1 has 20, the original 64;
 //! `candidates=0`, a sample for each victim. WATT's evictor is `sample=8,candidates=64`.
@@ -42,7 +42,7 @@ use crate::parts::hunt::{Hunted, Plan, hunt};
 const SAMPLE_MAX: usize = 64;
 /// References of a frame that holds no page, or one that a thread tries to evict.
 const GONE: u32 = 0;
-/// References of a page that can never be evicted; a count that is full stays so.
+/// References of a page that can never be evicted; a full count stays full.
 const FOREVER: u32 = u32::MAX;
 
 config! {
@@ -193,12 +193,12 @@ impl Hunted for Hyperbolic {
 
     #[inline(always)]
     fn stay(rate: &Rate, kept: Kept, why: Option<RefusalReason>) {
-        // Else another thread is at it and knows its count, or has loaded another page.
+        // Otherwise another thread has the frame and knows its count, or has loaded another page.
         if kept.references == GONE || kept.loaded != rate.loaded.load(Relaxed) {
             return;
         }
         let is_forever = why.is_some_and(|why| !why.is_temporary());
-        // Hits since are added to those before.
+        // Later hits are added to the earlier ones.
         let all = kept.references.saturating_add(rate.references.load(Relaxed));
         rate.references.store(if is_forever { FOREVER } else { all }, Relaxed);
     }
@@ -222,8 +222,8 @@ impl Hyperbolic {
             for (candidate, frame) in sample.iter_mut().zip(drawn) {
                 *candidate = Candidate::of(frames, frame, request.now);
             }
-            // A refused frame gives way to the next of the sample: hot frames among many that are
-            // pinned would never be the least of one.
+            // A refused frame gives way to the next of the sample. Otherwise a hot frame among many
+            // pinned ones would never be the least of a sample.
             for offered in 0..size {
                 let (mut least, mut place) = (sample[offered], offered);
                 for (at, &other) in sample[..size].iter().enumerate().skip(offered + 1) {
@@ -274,7 +274,7 @@ impl OpenPolicy for Hyperbolic {
     }
 
     fn forget(&self, frames: Frames<'_, CountRate>, frame: FrameId) {
-        // A sample for each victim offers what is free, too.
+        // A sample for each victim also offers free frames.
         if self.candidates > 0 {
             frames.meta(frame).references.store(GONE, Relaxed);
         }
@@ -294,7 +294,7 @@ mod tests {
         TestPool::of(text, frames)
     }
 
-    /// Pages of different ages, a page's number modulo 7 hits on each.
+    /// Makes pages of different ages, each hit by its number modulo 7.
     fn filled(text: &str, frames: u32) -> TestPool<Hyperbolic> {
         let mut pool = pool(text, frames);
         for page in 0..u64::from(frames) {
@@ -313,7 +313,7 @@ mod tests {
         value[0]
     }
 
-    /// The victims of `evict(wanted)` by watt's listing 2, one look after the other.
+    /// Returns the victims of `evict(wanted)` by watt's listing 2, one look after the other.
     fn by_the_listing(pool: &TestPool<Hyperbolic>, bits: u64, wanted: usize) -> Vec<u64> {
         let mut random = fastrand::Rng::with_seed(bits);
         let frames = pool.metas.len() as u32;

@@ -1,8 +1,8 @@
 //! `lean-evict`: random pages cool in a queue; a page that is not referenced while cooling is
 //! evicted.
 //!
-//! **Idea** — Do not track what is hot, find out what is cold: move random pages into a cooling
-//! stage. A hot page costs nothing per hit; a cooling page is saved by its first hit.
+//! **Idea** — Find cold pages instead of tracking hot ones: move random pages into a cooling stage.
+//! A hot page costs nothing per hit; its first hit saves a cooling page.
 //!
 //! **Source** — leanstore III-B, IV-C; gilbert 1.2.15, algorithm 1.16; watt 4.1.
 //!
@@ -10,21 +10,21 @@
 //! frame.
 //!
 //! **Invariants** — (1) Each resident frame is hot, or in the stage, or known to be not evictable,
-//! and no other frame is any of these. (2) Frames enter the stage at its back, and only if the
-//! host lets them cool; only the stage's front is offered. (3) The stage holds no more than its
-//! share of the pool, but for what was let in while all of it was refused. (4) A frame that was
-//! refused for good is neither drawn nor offered again while its page stays.
+//! and no other frame is any of these. (2) Frames enter the stage at its back, and only if the host
+//! lets them cool; only the stage's front is offered. (3) The stage holds no more than its share of
+//! the pool, except for frames that entered while all of it was refused. (4) A permanently refused
+//! frame is neither drawn nor offered again while its page stays.
 //!
 //! **Cost** — Hit: nothing; on a cooling frame, an unlink. Admit: O(1). Evict: one draw and one
 //! offer in the long run. 17 bytes per frame, no ghosts.
 //!
 //! **Deviations** — Hot frames are drawn from a set, where leanstore and gilbert draw any frame and
-//! draw again if it is cooling: the distribution is the same, and a stage of 100 % still ends.
-//! Where every frame in the stage is refused for now, one more is let in each time, else a stage
-//! full of pages that are being written would hide all others. leanstore also refills when a page
-//! is swizzled; here a saved page is replaced at the next eviction. The stage is filled from the
-//! first eviction on, where the WATT authors' simulator fills it from when the hot share of the
-//! pool is used up; the difference is within the noise of the draws.
+//! draw again if it is cooling: the distribution is the same, and a stage of 100 % still ends. If
+//! every frame in the stage is refused temporarily, one more enters each time; otherwise a stage
+//! full of pages under write would hide all others. leanstore also refills when a page is swizzled;
+//! here a saved page is replaced at the next eviction. The stage is filled from the first eviction
+//! on; the WATT authors' simulator starts when the hot share of the pool is used up. The difference
+//! is within the noise of the draws.
 //!
 //! **Defaults** — `cooling=10%` and `refill=continuous` (leanstore VI-B); gilbert runs
 //! `cooling=2.5%,refill=half`, watt's simulations `cooling=30%`. `second_chance=true` is the other
@@ -64,7 +64,7 @@ config! {
     }
 }
 
-/// The hot half: nothing, but a hit revives a cooling frame.
+/// The hot half: a hit only revives a cooling frame.
 pub struct CoolingHook;
 
 impl HitHook for CoolingHook {
@@ -79,7 +79,7 @@ enum State {
     Absent,
     Hot,
     Cooling,
-    /// Cooling, and hit since: only with `second_chance`.
+    /// Cooling, and hit since then; only with `second_chance`.
     Saved,
     NotEvictable,
 }
@@ -94,9 +94,9 @@ pub struct LeanEvict {
     hot: FrameSet,
     links: Links,
     stage: List,
-    /// Offers refused since one was taken.
+    /// Offers refused since the last taken frame.
     refused_in_row: u32,
-    /// Frames that the stage may hold now: its share, or more after it was refused as a whole.
+    /// Maximum frames of the stage now: its share, or more after it was refused as a whole.
     limit: u32,
 }
 
@@ -163,7 +163,7 @@ impl PolicySpec for LeanEvict {
 }
 
 impl LeanEvict {
-    /// Takes `frame` out of wherever it is and puts it into `state`.
+    /// Removes `frame` from its present place and puts it into `state`.
     #[inline(always)]
     fn put(&mut self, frame: u32, state: State) {
         match std::mem::replace(&mut self.states[frame as usize], state) {
@@ -182,7 +182,7 @@ impl LeanEvict {
         }
     }
 
-    /// Lets one random hot frame cool, or the child that has to cool first.
+    /// Lets one random hot frame cool, or the child that must cool first.
     #[inline(always)]
     fn cool_one<H: Host + ?Sized>(&mut self, host: &mut H) {
         const DEPTH_MAX: usize = 8;
@@ -203,7 +203,7 @@ impl LeanEvict {
         }
     }
 
-    /// Returns the number of frames that the stage shall hold now.
+    /// Returns the number of frames that the stage should hold now.
     #[inline(always)]
     fn target(&mut self) -> u32 {
         let held = self.stage.len();
@@ -220,11 +220,11 @@ impl LeanEvict {
         }
     }
 
-    /// Fills the stage up if it is time; returns how many frames were looked at.
+    /// Fills the stage up if it is due; returns the number of examined frames.
     #[inline(always)]
     fn fill<H: Host + ?Sized>(&mut self, steps_max: u32, host: &mut H) -> u32 {
         let (target, mut steps) = (self.target(), 0);
-        // Hot frames that may not cool must not keep those from being offered that do.
+        // Hot frames that may not cool must not prevent offers of cooling ones.
         let wanted = target.saturating_sub(self.stage.len());
         let steps_max = wanted.saturating_mul(4).saturating_add(8).min(steps_max);
         while self.stage.len() < target && !self.hot.is_empty() && steps < steps_max {
@@ -234,7 +234,7 @@ impl LeanEvict {
         steps
     }
 
-    /// Offers the front of the stage; whether a frame was taken.
+    /// Offers the front of the stage; returns `true` if a frame was taken.
     #[inline(always)]
     fn offer_front<H: Host + ?Sized>(&mut self, host: &mut H) -> bool {
         let Some(front) = self.stage.front() else { return false };
@@ -327,7 +327,7 @@ mod tests {
         pool
     }
 
-    /// The page that would be evicted next.
+    /// Returns the page that would be evicted next.
     fn next(pool: &TestPool<LeanEvict>) -> u64 {
         let front = pool.policy.stage.front().unwrap();
         pool.host.frames[front as usize].page.unwrap()

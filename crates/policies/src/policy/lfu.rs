@@ -1,12 +1,11 @@
 //! `lfu`: least frequently used.
 //!
-//! **Idea** — What was used often will be used again: the page with the fewest references is
-//! evicted.
+//! **Idea** — Often used pages will be used again: the page with the fewest references is evicted.
 //!
 //! **Source** — gilbert 1.2.13, algorithm 1.15.
 //!
 //! **State** — A reference count per frame: with ties by recency, one list of frames per count;
-//! otherwise a heap. With `count=perfect` the counts of pages that left, too.
+//! otherwise a heap. With `count=perfect`, also the counts of evicted pages.
 //!
 //! **Invariants** — (1) Exactly the resident frames are ordered. (2) No offered frame has a greater
 //! count than one not yet offered.
@@ -62,7 +61,7 @@ config! {
     }
 }
 
-/// Count first, then what breaks ties.
+/// Count first, then the tie breaker.
 type Key = (u32, u64);
 
 enum Order {
@@ -75,7 +74,7 @@ pub struct Lfu {
     order: Order,
     tie: LfuTie,
     clock: u64,
-    /// Counts of pages that left, with `count=perfect`.
+    /// Counts of evicted pages, with `count=perfect`.
     past: Option<PageMap>,
 }
 
@@ -110,7 +109,7 @@ impl PolicySpec for Lfu {
 
     fn new(config: &LfuConfig, shape: &Shape) -> Lfu {
         let lists = |oldest| Order::Lists(Buckets::new(shape.frames), oldest);
-        // Lists need a page's new place to be near its old one, or at the low end.
+        // With lists, a page's new place must be near its old one, or at the low end.
         let order = match (config.count, config.tie) {
             (LfuCount::Cached, LfuTie::Recency) => lists(Oldest::First),
             (LfuCount::Cached, LfuTie::Mru) => lists(Oldest::Last),
@@ -159,7 +158,7 @@ impl Policy for Lfu {
         };
         let key = self.key(frame, count);
         if let Order::Heap(heap) = &mut self.order {
-            // With `tie=mru` a count that is full would let the key fall.
+            // With `tie=mru`, a full count would let the key fall.
             heap.raise(frame.0, key.max(heap.key(frame.0)));
         }
     }

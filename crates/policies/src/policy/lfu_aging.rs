@@ -1,7 +1,7 @@
-//! `lfu-aging`: LFU whose counts are halved when they have grown on the average.
+//! `lfu-aging`: LFU whose counts are halved when their average exceeds a bound.
 //!
-//! **Idea** — A page that was used much once must not stay for ever. When the average count exceeds
-//! a bound, all counts are halved: new references weigh more than old ones.
+//! **Idea** — A page that was used much once must not stay forever. When the average count exceeds
+//! a bound, all counts are halved, so new references weigh more than old ones.
 //!
 //! **Source** — gilbert 1.2 (list of class 2), after Arlitt, Friedrich and Jin (2000); the halving
 //! is Robinson and Devarakonda's (1990).
@@ -14,8 +14,8 @@
 //! **Cost** — Hit, admit and evict: O(1); a halving is O(frames), once in about a_max/2 references
 //! per frame. 12 bytes per frame and a little per distinct count, no ghosts.
 //!
-//! **Deviations** — Halves round up, so that no count becomes 0. Where two counts become one, the
-//! pages with the lesser are evicted first, whatever their recency. Refusals as in `lfu`.
+//! **Deviations** — Halves round up, so that no count becomes 0. If two counts become one, the
+//! pages with the lesser count are evicted first, whatever their recency. Refusals as in `lfu`.
 //!
 //! **Defaults** — `a_max=10`: the sources leave it open; ours is low enough to act on database
 //! traces. `max_refs`, Arlitt's bound of a single count, is off.

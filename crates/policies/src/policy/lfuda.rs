@@ -1,7 +1,7 @@
 //! `lfuda`: LFU with dynamic ageing.
 //!
-//! **Idea** — A cache age grows to the key of each page that is evicted, and is added to the counts
-//! of pages that are used: what was used much long ago is overtaken by what is used now.
+//! **Idea** — A cache age grows to the key of each evicted page, and is added to the counts of used
+//! pages: pages used now overtake pages used much long ago.
 //!
 //! **Source** — gilbert 1.2.14; Arlitt, Cherkasova, Dilley, Friedrich, Jin (2000).
 //!
@@ -18,9 +18,9 @@
 //! reference. libCacheSim adds its age to the *key* on every hit, so that hits before the first
 //! eviction count nothing: `age_on=add`, which gives its hits in 23 of 30 golden cells and within
 //! 0.3 % in the others. The rest is its search for the least key after a hit, which goes upward
-//! only: a page whose new key is lesser is passed over and stays for ever, no definition to follow.
-//! gilbert searches all frames for each victim; the heap gives the same, with ties by recency.
-//! Refusals as in `lfu`.
+//! only: a page whose new key is lesser is skipped and stays forever, which is no definition to
+//! follow. gilbert searches all frames for each victim; the heap gives the same, with ties by
+//! recency. Refusals as in `lfu`.
 //!
 //! **Defaults** — `age_on=hit`, the original.
 
@@ -141,8 +141,8 @@ impl Policy for Lfuda {
     ) -> u32 {
         let age = &mut self.age;
         let taken = |_, (key, _): (u64, u64)| {
-            // A child evicted instead may have any key; the age is no page's that cannot be
-            // evicted.
+            // A child evicted instead may have any key; the age never takes the key of a page that
+            // cannot be evicted.
             if key < FOREVER {
                 *age = (*age).max(key);
             }

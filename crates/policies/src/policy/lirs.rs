@@ -1,4 +1,4 @@
-//! `lirs`: pages that were used again within a short distance are kept, whatever came since.
+//! `lirs`: pages that were used again within a short distance are kept, whatever was used since.
 //!
 //! **Idea** — Rank pages not by the time since their last use, but by the number of other pages
 //! between their last two uses (inter-reference recency). Nearly the whole pool belongs to pages
@@ -14,16 +14,16 @@
 //! of S is a LIR frame, or S is empty. (3) At most c − Lhirs frames are LIR. (4) S is not longer
 //! than its limit, unless the LIR frames alone are more.
 //!
-//! **Cost** — Hit: relink in one to three lists, central. Miss: one look-up among the ghosts.
+//! **Cost** — Hit: relink in one to three lists, central. Miss: one lookup among the ghosts.
 //! Admit: link, and prune what is below the new bottom. Evict: unlink, a ghost takes the frame's
-//! place in S, O(1); pruning is paid for by what was pushed. 25 bytes per frame, 28 per ghost.
+//! place in S, O(1); pushed entries pay for pruning. 25 bytes per frame, 28 per ghost.
 //!
 //! **Deviations** — As in the authors' program, and not in their paper: references to the page used
 //! last change nothing; S has a limit, above which its oldest HIR entry is dropped. Theirs is found
 //! by a walk from the bottom, ours by a chain of the HIR entries. `hirs_min=2,stack=2500x` (or 2x,
 //! 3x) is their program; hits are the same in every cell. The Caffeine simulator and libCacheSim
 //! limit the ghosts instead of the stack (2c and c), take an Lhirs of at least 1, and do not skip
-//! repeats: they differ by design. Where the queue is empty (frames were dropped or evicted ahead)
+//! repeats: they differ by design. If the queue is empty (frames were dropped or evicted ahead),
 //! the oldest LIR page is evicted without a ghost, which would be below the bottom. A refused HIR
 //! frame moves to the end of Q, a refused LIR frame to the top of S.
 //!
@@ -63,7 +63,7 @@ pub struct Lirs {
 }
 
 impl Lirs {
-    /// A frame was used that may be LIR now.
+    /// Makes a used frame LIR, if it may be.
     #[inline(always)]
     fn push_lir(&mut self, frame: FrameId) {
         self.sets.stack.push_hot(frame);

@@ -1,7 +1,7 @@
 //! `loop`: a cyclic counter over the frames.
 //!
-//! **Idea** — FIFO without a queue: the frames are the ring, and a counter is the hand. Nothing is
-//! remembered and nothing is paid until a frame is needed.
+//! **Idea** — FIFO without a queue: the frames are the ring, and a counter is the hand. It
+//! remembers nothing, and costs nothing until a frame is needed.
 //!
 //! **Source** — gilbert 1.2.2.1.
 //!
@@ -12,10 +12,10 @@
 //! **Cost** — Hit and admit: nothing. Evict: one addition per offer. No bytes per frame, no
 //! ghosts.
 //!
-//! **Deviations** — A refused frame is passed over and thereby becomes the last in line, as
-//! gilbert warns. With `counter=thread` the order is FIFO no longer: a thread may evict what
-//! another one has just loaded, which is what he measured. Threads share a counter when there are
-//! more than 64. Without refusals and drops the hits are those of `fifo`.
+//! **Deviations** — A refused frame is skipped and thereby becomes the last in line, as gilbert
+//! warns. With `counter=thread` the order is no longer FIFO: a thread may evict a page that
+//! another one has just loaded, and he measured this variant. Threads share a counter when there
+//! are more than 64. Without refusals and drops the hits are those of `fifo`.
 //!
 //! **Defaults** — `counter=shared`, since a simulation must repeat whichever threads run it;
 //! `counter=thread` is gilbert's "local counter", for live pools.
@@ -49,13 +49,14 @@ config! {
     }
 }
 
-/// Counters lie a line apart, so that threads do not take it from each other.
+/// A counter on its own cache line, so that threads do not contend for lines.
 #[repr(align(64))]
 struct Line(AtomicU64);
 
 const LINES: usize = 64;
 
-/// Numbers threads in the order in which they first ask. Not the shim's: it is no protocol.
+/// Numbers threads in the order of their first call. It is not the shim's atomic, since it is no
+/// protocol.
 static THREADS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
 thread_local! {
@@ -139,7 +140,8 @@ mod tests {
         assert_eq!(pool.pages(), [3, 4, 5]);
     }
 
-    /// gilbert 1.2.2.1: a thread whose counter lags by one evicts what another has just loaded.
+    /// gilbert 1.2.2.1: a thread whose counter lags by one evicts pages that another has just
+    /// loaded.
     #[test]
     fn threads_with_counters_of_their_own_evict_each_others_new_pages() {
         let mut pool = TestPool::<Loop>::new(&LoopConfig { counter: Counter::Thread }, 4);

@@ -1,7 +1,7 @@
 //! `lrd-v1`: least reference density.
 //!
-//! **Idea** — Pages are as useful as they are dense with references: how many there were per
-//! reference to any page since the page was loaded. The least dense one is evicted.
+//! **Idea** — A page is as useful as its density of references: its references per reference to any
+//! page since it was loaded. The least dense page is evicted.
 //!
 //! **Source** — gilbert 1.2.12, 1.2.12.1, algorithm 1.14 (after Effelsberg and Härder 1984).
 //!
@@ -11,16 +11,16 @@
 //! **Invariants** — (1) Exactly the resident frames take part. (2) Of those not yet offered, the
 //! least dense is offered.
 //!
-//! **Cost** — Hit: a load and a store in the frame's own metadata, no latch. Admit: one walk up
-//! the tournament, O(log frames). Evict: the matches whose result time has changed, and one walk
-//! for each winner that was hit meanwhile; `linear` looks at all frames. 36 to 52 bytes per
-//! frame, as the number of frames is a power of two or not; no ghosts.
+//! **Cost** — Hit: a load and a store in the frame's own metadata, no latch. Admit: one walk up the
+//! tournament, O(log frames). Evict: the matches whose result time has changed, and one walk for
+//! each winner that was hit since; `linear` examines all frames. 36 to 52 bytes per frame,
+//! depending on the distance to a power of two; no ghosts.
 //!
 //! **Deviations** — gilbert's search of all frames is `search=linear`; by default a tournament
 //! finds the same victims ([`parts::density`](crate::parts::density)). Densities are compared as
-//! products, not as rounded quotients; of equals the lowest frame is evicted, as his search has it.
-//! A refused frame is not offered again in the same eviction: a temporary refusal counts as a
-//! reference, a permanent one as if every reference so far had been its.
+//! products, not as rounded quotients; among equals the lowest frame is evicted, as in his search.
+//! A refused frame is not offered again in the same eviction. A temporary refusal counts as a
+//! reference, a permanent one as if every reference so far had been to that page.
 //!
 //! **Defaults** — `search=tournament`.
 

@@ -1,7 +1,7 @@
 //! `lrd-v2`: least reference density, with ageing.
 //!
-//! **Idea** — As `lrd-v1`, but old references fade: in regular intervals every count is lowered, so
-//! that a page that was used much for a while is evicted when that is over.
+//! **Idea** — Like `lrd-v1`, but old references fade: every count is lowered at regular intervals,
+//! so that a page that was used much for a while is evicted afterwards.
 //!
 //! **Source** — gilbert 1.2.12, 1.2.12.2, algorithm 1.14 (after Effelsberg and Härder 1984).
 //!
@@ -11,18 +11,18 @@
 //! **Invariants** — (1) Exactly the resident frames take part. (2) Of those not yet offered, the
 //! least dense is offered.
 //!
-//! **Cost** — Hit: a load and a store in the frame's own metadata, no latch. Admit: one walk up
-//! the tournament, O(log frames). Evict: the matches whose result time has changed, and one walk
-//! for each winner that was hit meanwhile; `linear` looks at all frames. 40 to 56 bytes per
-//! frame, as the number of frames is a power of two or not; no ghosts.
+//! **Cost** — Hit: a load and a store in the frame's own metadata, no latch. Admit: one walk up the
+//! tournament, O(log frames). Evict: the matches whose result time has changed, and one walk for
+//! each winner that was hit since; `linear` examines all frames. 40 to 56 bytes per frame,
+//! depending on the distance to a power of two; no ghosts.
 //!
 //! **Deviations** — gilbert's search of all frames is `search=linear`; by default a tournament
 //! finds the same victims ([`parts::density`](crate::parts::density)). Densities are compared as
-//! products, not as rounded quotients; of equals the lowest frame is evicted, as his search has it.
-//! A refused frame is not offered again in the same eviction: a temporary refusal counts as a
-//! reference, a permanent one as if every reference so far had been its. Counts are lowered when
-//! they are next touched or compared, by as many intervals as have passed; for more than 32 at
-//! once factors are multiplied before rounding.
+//! products, not as rounded quotients; among equals the lowest frame is evicted, as in his search.
+//! A refused frame is not offered again in the same eviction. A temporary refusal counts as a
+//! reference, a permanent one as if every reference so far had been to that page. Counts are
+//! lowered when they are next touched or compared, once for each interval passed; for more than 32
+//! at once, factors are multiplied before rounding.
 //!
 //! **Defaults** — `period=10, aging=subtract, by=10`: gilbert's *10 − 10*. His *2 · 0.75* is
 //! `period=2,aging=multiply,by=0.75`.
@@ -77,14 +77,16 @@ impl Default for Ageing {
 }
 
 impl Ageing {
-    /// In which interval the reference of tick `now` is; ageing comes after an interval's last.
+    /// Returns the interval of a reference at tick `now`; ageing comes after an interval's last
+    /// reference.
     #[inline(always)]
     fn interval(&self, now: u32) -> u32 {
         now.wrapping_sub(1) / self.period
     }
 
-    /// Ageings from one interval to another. The clock wraps, so intervals are those of a circle;
-    /// a clock that seems to go back a little is another thread's that was late, and ages nothing.
+    /// Returns the number of ageings from one interval to another. The clock wraps, so intervals
+    /// form a circle. A clock that seems to go back a little belongs to a late thread, and ages
+    /// nothing.
     fn between(&self, since: u32, interval: u32) -> u32 {
         let circle = u64::from(u32::MAX / self.period) + 1;
         let times = (u64::from(interval) + circle - u64::from(since)) % circle;
@@ -118,7 +120,7 @@ pub struct AgedCount {
 zeros!(AgedCount { references, interval });
 
 impl AgedCount {
-    /// The count as it is in `interval`.
+    /// Returns the count in `interval`.
     #[inline(always)]
     fn at(&self, interval: u32, ageing: &Ageing) -> u32 {
         let count = self.references.load(Relaxed);

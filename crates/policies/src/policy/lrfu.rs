@@ -1,6 +1,6 @@
 //! `lrfu`: least recently/frequently used, one scale from LRU to LFU.
 //!
-//! **Idea** — Every past reference counts for something, the less the longer ago: (1/2)^(λx) for x
+//! **Idea** — Every past reference has a weight that falls with its age: (1/2)^(λx) for x
 //! references ago. The page with the least sum is evicted. λ = 0 is LFU, λ = 1 is LRU.
 //!
 //! **Source** — luan 4.7, after Lee et al., IEEE Transactions on Computers (2001).
@@ -13,11 +13,12 @@
 //! **Cost** — Hit: two transcendental functions and a write, O(1), central. Admit and evict:
 //! O(log frames). 44 bytes per frame, no ghosts.
 //!
-//! **Deviations** — All sums shrink at one rate, so their order needs no time: the key is
-//! log₂(sum) + λ·(time of the last reference), constant between references, and the heap is exact
-//! where the original recomputes. Ties go by recency. A correlated reference replaces the one
-//! before it, as in the original: the sum becomes 1 + F(δ)·(sum − 1). Refusals count as references,
-//! permanent ones as a great many. WATT's LRFU is no oracle: it evicts the greatest sum.
+//! **Deviations** — All sums shrink at one rate, so their order needs no time: the key,
+//! log₂(sum) + λ·(time of the last reference), is constant between references, and the heap is
+//! exact where the original recomputes. Ties go by recency. A correlated reference replaces the
+//! one before it, as in the original: the sum becomes 1 + F(δ)·(sum − 1). Refusals count as
+//! references, permanent ones as very many. WATT's LRFU is no oracle: it evicts the greatest
+//! sum.
 //!
 //! **Defaults** — `lambda=0.005`, `correlated=25%`: luan's. The original tunes λ per size.
 
@@ -41,13 +42,13 @@ config! {
     }
 }
 
-/// Bits of a key that is not negative, which ascend as the keys do; and the last reference.
+/// Bits of a key that is not negative, which ascend like the keys, and the last reference.
 type Key = (u64, u64);
 
-/// The number that a permanent refusal adds to a key: 2 to that many references.
+/// Amount that a permanent refusal adds to a key, which equals 2 to that power of references.
 const FOREVER: f64 = 1e12;
 
-/// The rule by which sums shrink and grow.
+/// Rule of the decay and growth of sums.
 #[derive(Clone, Copy)]
 struct Decay {
     lambda: f64,
@@ -63,11 +64,11 @@ pub struct Lrfu {
 }
 
 impl Decay {
-    /// The key after one more reference, now.
+    /// Returns the key after one more reference now.
     #[inline(always)]
     fn referred(&self, (old, last): Key) -> Key {
         let (lambda, now) = (self.lambda, self.time as f64);
-        // log2 of what is left of the sum. Sums may be huge (λ = 0, refusals): logarithms are not.
+        // log2 of the remaining sum. Sums may be huge (λ = 0, refusals), but logarithms are not.
         let left = f64::from_bits(old) - lambda * now;
         let gap = self.time - last;
         let sum = if left > 60.0 {

@@ -1,7 +1,7 @@
 //! `lru`: least recently used, by one list.
 //!
-//! **Idea** — What was used lately will be used soon: the page whose last reference is farthest
-//! back is evicted.
+//! **Idea** — Recently used pages will be used soon: the page with the oldest last reference is
+//! evicted.
 //!
 //! **Source** — gilbert 1.2.4.1; luan 4.1.
 //!
@@ -13,8 +13,8 @@
 //! **Cost** — Hit: relink, central. Admit: link. Evict: unlink, O(1). 8 bytes per frame, no
 //! ghosts.
 //!
-//! **Deviations** — The list is indexed by frame instead of hashed by page: the host's table has
-//! already been asked. A refused frame moves to the recent end, as one that is in use.
+//! **Deviations** — The list is indexed by frame instead of hashed by page, since the host's
+//! table has already been searched. A refused frame moves to the recent end, like one in use.
 //!
 //! **Defaults** — No parameters.
 

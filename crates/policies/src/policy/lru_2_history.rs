@@ -2,7 +2,7 @@
 //!
 //! **Idea** — Both of LRU-2's tunables are times, which nobody knows how to set. Set them by space
 //! instead, as 2Q does: the quarter of the cache that was referenced last is in its correlated
-//! period, and half as many pages as the cache has are remembered after they left.
+//! period, and the history remembers half as many evicted pages as the cache has frames.
 //!
 //! **Source** — luan 4.5, with the sizes of 4.6; the algorithm is O'Neil, O'Neil and Weikum's
 //! (SIGMOD 1993).
@@ -18,10 +18,10 @@
 //! **Cost** — Hit: relink, central; O(log n) if the frame was in the heap. Admit: link. Evict:
 //! O(1) while frames are below, else O(log n). 54 bytes per frame, 36 per ghost.
 //!
-//! **Deviations** — luan names a heap for the pages in their correlated period; what is in it is
-//! not ordered by anything, so that a list serves. Which pages those are is not said: here, those
-//! referenced last. The correlated period therefore is the time that as many pages need. A refused
-//! frame is in its period again.
+//! **Deviations** — luan names a heap for the pages in their correlated period. Its content has no
+//! order, so a list serves. The paper does not define these pages; here they are the ones
+//! referenced last. The correlated period is therefore the time in which that many pages are
+//! referenced. A refused frame is in its period again.
 //!
 //! **Defaults** — `correlated=25%`, `history=50%` of the cache, luan's.
 

@@ -1,7 +1,7 @@
-//! `lru-k`: the page whose K-th last reference is farthest back is evicted.
+//! `lru-k`: the page with the oldest K-th last reference is evicted.
 //!
-//! **Idea** — One reference says little: a scan makes it, too. The distance to the K-th last one
-//! tells pages that are used often from pages that were used once, and forgets old fame.
+//! **Idea** — One reference proves little: a scan makes one too. The distance to the K-th last
+//! reference distinguishes often used pages from pages used once, and forgets old fame.
 //!
 //! **Source** — gilbert 1.2.6 and 1.2.6.1; the correlated reference period and the retained
 //! history as O'Neil, O'Neil and Weikum define them (SIGMOD 1993), which luan 4.5 uses, too.
@@ -23,14 +23,14 @@
 //! are the list of the frames below. A refused frame counts as referenced now, as with him. He
 //! found that the list stalls an engine whose pool is smaller than the data (1.3.4): once nearly
 //! all frames know K references, the page loaded last is the next victim. Here a call offers no
-//! more frames than the host lets it examine, and a live pool refuses what its starvation guard
-//! holds for an operation. History is bounded by a number of ghosts, not by an age, as luan does
-//! it. With a correlated period, frames below are ordered by the end of their period; if every
-//! frame is in its period, the one referenced least recently is evicted. Times count the policy's
-//! events: hits, loads, refusals. From libCacheSim, WATT and the reference model, K = 2, with and
-//! without history: none. For K = 3 the reference model is `below=lru`.
+//! more frames than the host lets it examine, and a live pool refuses the pages that its
+//! starvation guard holds for an operation. History is bounded by a number of ghosts, not by an
+//! age, as luan does it. With a correlated period, frames below are ordered by the end of their
+//! period; if every frame is in its period, the one referenced least recently is evicted. Times
+//! count the policy's events: hits, loads, refusals. From libCacheSim, WATT and the reference
+//! model, K = 2, with and without history: none. For K = 3 the reference model is `below=lru`.
 //!
-//! **Defaults** — `k=2` (the catalog, luan); `below=fifo` (gilbert; libCacheSim, too);
+//! **Defaults** — `k=2` (the catalog, luan); `below=fifo` (gilbert and libCacheSim);
 //! `history=none`, `correlated=0`, so that results compare with other simulators.
 
 use millpond_base::FrameId;
@@ -183,7 +183,7 @@ mod tests {
         TestPool::new(&Spec::parse(spec).unwrap().config().unwrap(), frames)
     }
 
-    /// The pages that are evicted, one by one, until none is left.
+    /// Returns the evicted pages, one by one, until none is left.
     fn departures(pool: &mut TestPool<LruK>) -> Vec<u64> {
         let mut gone = Vec::new();
         while let before = pool.pages()
@@ -218,7 +218,8 @@ mod tests {
         }
     }
 
-    /// Slow and obvious: every page's references in a list, the victim by a scan.
+    /// Slow and obvious twin, with every page's references in a list, and the victim found by a
+    /// scan.
     fn twin(k: usize, keeps: bool, period: u64, frames: usize, string: &[u64]) -> usize {
         use std::collections::HashMap;
         let mut hist: HashMap<u64, (Vec<u64>, u64)> = HashMap::new();

@@ -1,12 +1,13 @@
 //! `lru-partitioned`: LRU whose list is cut into parts.
 //!
 //! **Idea** — One list means one latch for every hit of every thread. Cut the frames into parts,
-//! each with a list of its own: hits meet less often, and victims are the oldest of a part instead
+//! each with its own list: hits contend less often, and victims are the oldest of a part instead
 //! of the oldest of all.
 //!
-//! **Source** — watt 2.1, on what Oracle does.
+//! **Source** — watt 2.1, on Oracle.
 //!
-//! **State** — One list for each part, least recent at the front; the part whose turn it is.
+//! **State** — One list for each part, least recent at the front; the part that gives the next
+//! victim.
 //!
 //! **Invariants** — (1) The lists together hold exactly the resident frames. (2) A frame is in the
 //! list of its number modulo the number of parts.
@@ -14,11 +15,11 @@
 //! **Cost** — Hit: relink, central. Admit: link. Evict: unlink, O(parts) if parts are empty, else
 //! O(1). 8 bytes per frame, no ghosts.
 //!
-//! **Deviations** — What is reproduced is the choice of victims; a policy host with one latch does
-//! not gain from the parts. Parts give victims in turn: watt does not say how Oracle chooses among
-//! them. A part that is empty is passed over. With one part it is `lru`.
+//! **Deviations** — Only the choice of victims is reproduced; a policy host with one latch does
+//! not gain from the parts. Parts give victims in turn, since watt does not describe Oracle's
+//! choice among them. An empty part is skipped. With one part it is `lru`.
 //!
-//! **Defaults** — `parts=8`, as the catalog has it; no more parts than frames.
+//! **Defaults** — `parts=8`, as in the catalog; no more parts than frames.
 
 use millpond_base::FrameId;
 
@@ -51,7 +52,7 @@ impl LruPartitioned {
         (frame % self.lists.len() as u32) as usize
     }
 
-    /// The least recent frame of the next part that has one.
+    /// Returns the least recent frame of the next part that has one.
     #[inline(always)]
     fn victim(&mut self) -> Option<u32> {
         let parts = self.lists.len() as u32;

@@ -16,8 +16,8 @@
 //! **Cost** — Hit: relink and clear a flag, central. Admit: link. Evict: amortised O(1), since a
 //! frame is spared at most once between two references. 9 bytes per frame, no ghosts.
 //!
-//! **Deviations** — Whether a page is dirty is asked of the host when the page is at the cold end,
-//! so that pages written back meanwhile count as clean. A refused frame counts as referenced: it
+//! **Deviations** — The policy asks the host for a page's dirty state when the page is at the cold
+//! end, so pages that were written back count as clean. A refused frame counts as referenced: it
 //! moves to the recent end without its flag. Hits and writes equal those of the WATT authors'
 //! simulator in every cell.
 //!

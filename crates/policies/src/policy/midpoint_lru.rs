@@ -1,14 +1,14 @@
-//! `midpoint-lru`: LRU that new pages enter in the middle.
+//! `midpoint-lru`: LRU whose new pages enter in the middle.
 //!
 //! **Idea** — A large scan flushes an LRU list because its pages enter at the recent end. Let new
 //! pages enter at the head of an old sublist instead: they reach the young one only if they are
 //! used again, and not just by the same statement a moment later.
 //!
-//! **Source** — watt 2.1, on what InnoDB does; InnoDB's manual on its `innodb_old_blocks_pct` and
+//! **Source** — watt 2.1, on InnoDB; InnoDB's manual on its `innodb_old_blocks_pct` and
 //! `innodb_old_blocks_time`.
 //!
 //! **State** — The young and the old sublist, each ordered by recency; for each frame its sublist
-//! and when it entered the old one by being loaded; a clock of references.
+//! and the time at which its load put it into the old one; a clock of references.
 //!
 //! **Invariants** — (1) The two sublists together hold exactly the resident frames. (2) A frame
 //! is in the sublist that its mark names.
@@ -16,12 +16,12 @@
 //! **Cost** — Hit: relink, central. Admit: link, and at most a few moves of the midpoint. Evict:
 //! unlink, O(1). 17 bytes per frame, no ghosts.
 //!
-//! **Deviations** — From InnoDB: `old_time` counts references, not milliseconds. A young page
-//! moves to the head whenever it is used; InnoDB leaves it where it is if it is in the first
-//! quarter anyway, to save the latch. The old sublist exists from the first page on, not from the
-//! 512th. The midpoint may be off by an eighth of the old sublist, at most 20 frames (InnoDB: 20),
-//! so that evicting ahead does not lift new pages across it. A refused frame moves to the young
-//! head, as one that is in use.
+//! **Deviations** — From InnoDB: `old_time` counts references, not milliseconds. A young page moves
+//! to the head whenever it is used; InnoDB leaves it where it is if it is in the first quarter
+//! anyway, to save the latch. The old sublist exists from the first page on, not from the 512th.
+//! The midpoint may be off by an eighth of the old sublist, at most 20 frames (InnoDB: 20), so that
+//! evicting ahead does not lift new pages across it. A refused frame moves to the young head, like
+//! one in use.
 //!
 //! **Defaults** — `old=37.5%`, that is, 3/8: InnoDB's 37 % by its own description. `old_time=5%`
 //! of the pool's frames, in references: no figure in milliseconds can be translated; this much
@@ -77,7 +77,7 @@ impl MidpointLru {
         self.is_young[frame as usize] = true;
     }
 
-    /// Moves the midpoint until the old sublist has its share of the pages, or nearly so.
+    /// Moves the midpoint until the old sublist has about its share of the pages.
     #[inline(always)]
     fn adjust(&mut self) {
         let all = self.young.len() + self.old.len();

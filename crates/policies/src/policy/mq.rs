@@ -1,8 +1,8 @@
-//! `mq`: LRU queues by rank of use; what rests too long sinks.
+//! `mq`: LRU queues by rank of use; pages that rest too long sink.
 //!
-//! **Idea** — Below another cache, recency is spent: what counts is how often a page is asked for,
-//! as long as that is not too long ago. Keep a queue for each rank of frequency, let a page that is
-//! not used for a life time sink by one queue, and remember the counts of pages that left.
+//! **Idea** — Below another cache, recency is spent: the frequency of a page's requests counts,
+//! unless they are too long ago. Keep a queue for each rank of frequency, let a page that is not
+//! used for a life time sink by one queue, and remember the counts of evicted pages.
 //!
 //! **Source** — Zhou, Philbin & Li, USENIX 2001; li 3.3.3.
 //!
@@ -12,14 +12,14 @@
 //! **Invariants** — (1) The queues together hold exactly the resident frames. (2) No queue below
 //! `lowest` holds a frame. (3) The out queue is at most `out` times the pool.
 //!
-//! **Cost** — Hit: relink, central. Miss: one look-up among the ghosts. Each reference looks at the
-//! queues' fronts only when one may have expired, which a lower bound of all expiries tells.
-//! Evict: unlink, one ghost, O(1) amortised. 25 bytes per frame, 28 per ghost.
+//! **Cost** — Hit: relink, central. Miss: one lookup among the ghosts. Each reference examines the
+//! queues' fronts only when one may have expired, by a lower bound of all expiries. Evict: unlink,
+//! one ghost, O(1) amortised. 25 bytes per frame, 28 per ghost.
 //!
 //! **Deviations** — None from the source. A refused frame moves to the end of its queue; a queue
-//! whose frames were all refused is passed over. With `queues=8,rank=log2,life=10000,out=4`, and
-//! with `life=75,out=0.5`, hits equal libCacheSim's in every cell. The Caffeine simulator differs
-//! by up to 0.04 % and, with the short life, 1.8 %.
+//! whose frames were all refused is skipped. With `queues=8,rank=log2,life=10000,out=4`, and with
+//! `life=75,out=0.5`, hits equal libCacheSim's in every cell. The Caffeine simulator differs by up
+//! to 0.04 % and, with the short life, 1.8 %.
 //!
 //! **Defaults** — `queues=80`, `rank=linear`, `life=20000000`, `out=1x`: li 3.3.3. The source has
 //! 8 queues, log2 and a longer out queue.
@@ -72,7 +72,7 @@ pub struct Mq {
     life: u64,
     out_max: u64,
     now: u64,
-    /// No front of a queue above the first one expires before.
+    /// Lower bound of the expiries of all fronts above the first queue.
     none_before: u64,
     links: Links,
     queues: Vec<List>,
@@ -101,14 +101,14 @@ impl Mq {
         self.lowest = self.lowest.min(queue);
     }
 
-    /// Takes `frame` out of its queue.
+    /// Removes `frame` from its queue.
     #[inline(always)]
     fn unlink(&mut self, frame: FrameId) {
         let queue = usize::from(self.queue_of[frame.index()]);
         self.queues[queue].remove(&mut self.links, frame.0);
     }
 
-    /// A reference ends: time advances, and the front of each queue sinks if it expired.
+    /// Ends a reference: time advances, and the front of each queue sinks if it expired.
     #[inline(always)]
     fn adjust(&mut self) {
         self.now += 1;
@@ -131,7 +131,7 @@ impl Mq {
         self.none_before = earliest.unwrap_or(self.now + self.life);
     }
 
-    /// The first queue from `queue` on that holds a frame.
+    /// Returns the first queue from `queue` on that holds a frame.
     #[inline(always)]
     fn filled_from(&self, queue: usize) -> Option<usize> {
         (queue..self.queues.len()).find(|&q| !self.queues[q].is_empty())

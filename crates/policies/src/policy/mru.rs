@@ -5,8 +5,8 @@
 //!
 //! **Source** — gilbert 1.2.5.1 (quasi-MRU).
 //!
-//! **State** — The stack of frames in the order of their last unfix; the retry queue of frames
-//! that were refused; whose turn it is.
+//! **State** — The stack of frames in the order of their last unfix; the retry queue of refused
+//! frames; the present turn.
 //!
 //! **Invariants** — (1) A resident frame is in the stack or in the retry queue. (2) As long as
 //! nothing was refused, the page unfixed last is the one offered.
@@ -16,11 +16,11 @@
 //!
 //! **Deviations** — One alternation for all threads. A frame of the retry queue that is used
 //! returns to the stack. gilbert 1.3.4 found that MRU stalls an engine whose pool is smaller than
-//! the data. Here a call offers no more frames than the host lets it look at, ends early where what
-//! is dirty will do once it is written, and says what it got: the pool writes, and asks again. And
-//! that the page loaded last is the next victim cannot keep an operation from its path, since a
-//! live pool refuses what it holds for one in distress. From Caffeine and the reference model:
-//! none.
+//! the data. Here a call offers no more frames than the host lets it examine, ends early if enough
+//! refused pages are dirty and only need to be written, and returns the number taken: the pool
+//! writes, and asks again. The page loaded last is the next victim, but that cannot keep an
+//! operation from its path, since a live pool refuses the pages held for a starving operation. From
+//! Caffeine and the reference model: none.
 //!
 //! **Defaults** — `stack_checks=1%`, `retry_checks=100%`, taken over from `fifo`, as gilbert does.
 //! Updated on unfix, since a fixed page could not be evicted anyway; refused frames are all

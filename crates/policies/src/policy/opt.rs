@@ -9,7 +9,7 @@
 //!
 //! **Invariants** — (1) The heap holds exactly the resident frames. (2) The frame on top is
 //! referenced last of all; among pages that are never referenced again, a clean one is above a
-//! dirty one, and the one whose last reference is older above the other.
+//! dirty one, and then the one with the older last reference above the other.
 //!
 //! **Cost** — Hit: one sift, central. Admit: one sift. Evict: O(log n). 21 bytes per frame, no
 //! ghosts. It needs the whole trace before the first reference.
@@ -40,12 +40,12 @@ config! {
     }
 }
 
-/// Set in the keys of pages that have a next reference: they stay longer than those without.
+/// Bit in the keys of pages with a next reference, which stay longer than those without.
 const AGAIN: u64 = 1 << 63;
-/// Set in the keys of pages that are never referenced again, and dirty.
+/// Bit in the keys of dirty pages that are never referenced again.
 const DIRTY_NEVER: u64 = 1 << 62;
 
-/// The key of a page that is referenced again at `next`: the later, the less.
+/// Returns the key of a page that is referenced again at `next`; later references give lesser keys.
 #[inline(always)]
 fn again(next: u64) -> u64 {
     AGAIN | (AGAIN - 1 - next.min(AGAIN - 1))
@@ -56,7 +56,7 @@ pub struct Opt {
     bypass: bool,
     ranking: Ranking<u64>,
     dirty: Vec<bool>,
-    /// Last references so far, to tell the older of two pages that are never referenced again.
+    /// Number of last references so far, which orders pages that are never referenced again by age.
     lasts: u64,
 }
 
@@ -97,7 +97,7 @@ impl PolicySpec for Opt {
 }
 
 impl Opt {
-    /// The heap's least key is that of the victim.
+    /// Returns a page's key; the heap's least key is that of the victim.
     #[inline(always)]
     fn key(&mut self, next: u64, dirty: bool) -> u64 {
         if next == NEVER {
@@ -123,7 +123,7 @@ impl Policy for Opt {
         if !self.bypass || self.ranking.len() < self.dirty.len() {
             return true;
         }
-        // A page that is never referenced again is not worth a frame, whichever page is in it.
+        // A page that is never referenced again is not worth any frame.
         let farthest = self.ranking.first().map_or(0, |(key, _)| key);
         access.next != NEVER && again(access.next) > farthest
     }

@@ -1,21 +1,21 @@
 //! `s3-fifo`: three FIFO queues, of which a small one keeps one-hit wonders out of the main one.
 //!
-//! **Idea** — Most pages are used once. A small queue lets them out quickly; those used again
-//! while they are in it, or soon after they left it, go to the main queue, where a small counter
-//! gives each page as many more rounds as it had uses.
+//! **Idea** — Most pages are used once. A small queue evicts them quickly. Pages used again while
+//! they are in it, or soon after they left it, move to the main queue, where a small counter gives
+//! each page one more round per use.
 //!
 //! **Source** — Yang et al., SOSP 2023.
 //!
-//! **State** — The small and the main queue over the frames, the ghost queue of pages that left
-//! the small one, oldest at the front; a counter beside each frame. With `dirty_rounds`, for each
-//! frame the rounds that it had for being dirty since it was used last.
+//! **State** — The small and the main queue over the frames, the ghost queue of pages that left the
+//! small one, oldest at the front; a counter beside each frame. With `dirty_rounds`, each frame's
+//! extra rounds for being dirty since its last use.
 //!
 //! **Invariants** — (1) The two queues together hold exactly the resident frames. (2) The ghost
-//! queue is not longer than its limit. (3) No counter is above `max`. (4) No frame had more rounds
-//! for being dirty than `dirty_rounds`.
+//! queue is not longer than its limit. (3) No counter is above `max`. (4) No frame had more extra
+//! rounds for being dirty than `dirty_rounds`.
 //!
 //! **Cost** — Hit: raise a counter in the frame's own metadata unless it is at its most, no latch.
-//! Miss: one look-up among the ghosts. Admit: link. Evict: a sweep, amortised one frame per counted
+//! Miss: one lookup among the ghosts. Admit: link. Evict: a sweep, amortised one frame per counted
 //! hit, and `dirty_rounds` frames more per dirty victim. 10 bytes per frame, 20 per ghost;
 //! `dirty_rounds` takes one byte per frame more.
 //!
@@ -27,8 +27,8 @@
 //! libCacheSim's in every cell from 20 frames on, below which its small queue admits nothing; with
 //! `fill=small` they are within 0.8 % of Caffeine's, mostly within 0.1 %. A refused frame moves to
 //! the end of its queue; a queue whose frames were all refused yields to the other. `dirty_rounds`
-//! is ours, after LRU-WSR (watt 2.2): whether a page is dirty is asked of the host when its turn
-//! comes, so that one written back meanwhile goes as a clean one does.
+//! is ours, after LRU-WSR (watt 2.2): the policy asks the host for a page's dirty state when its
+//! turn comes, so a page that was written back is evicted like a clean one.
 //!
 //! **Defaults** — `small=10%`, `ghost=90%`, `threshold=2`, `max=3`: the paper's; `fill=main` as
 //! in libCacheSim, which its authors maintain; `dirty_rounds=0`: the paper knows of no writes.
@@ -85,7 +85,7 @@ pub struct S3Fifo {
     max: u8,
     fills_main: bool,
     dirty_rounds: u8,
-    /// Rounds that each frame had for being dirty; empty without `dirty_rounds`.
+    /// Extra rounds of each frame for being dirty; empty without `dirty_rounds`.
     dirty_had: Vec<u8>,
     queues: FrameLists<2>,
     ghosts: Ghosts<()>,
@@ -93,7 +93,7 @@ pub struct S3Fifo {
 }
 
 impl S3Fifo {
-    /// The queue that shall give the next victim; it is kept to until it gave one.
+    /// Returns the queue for the next victim, which stays the same until it has given one.
     #[inline(always)]
     fn longer(&self) -> usize {
         let main_max = self.frames - self.small_max;
@@ -101,7 +101,8 @@ impl S3Fifo {
         if main_is_long { MAIN } else { SMALL }
     }
 
-    /// The frame at the front of `from` earned another round or the main queue; whether it did.
+    /// Spares the frame at the front of `from` if it earned another round or the main queue;
+    /// returns `true` if so.
     #[inline(always)]
     fn spare<H: Host + ?Sized>(
         &mut self,
@@ -124,7 +125,8 @@ impl S3Fifo {
         true
     }
 
-    /// The unused frame at the front of the main queue is dirty and has a round left; whether so.
+    /// Spares the unused frame at the front of the main queue if it is dirty and has a round left;
+    /// returns `true` if so.
     fn spare_dirty<H: Host + ?Sized>(&mut self, at: FrameId, host: &H) -> bool {
         let had = &mut self.dirty_had[at.index()];
         if *had >= self.dirty_rounds || host.state(at) != PageState::Dirty {
@@ -261,7 +263,7 @@ impl Policy for S3Fifo {
             let Some(at) = self.queues.front(from) else { break };
             steps += 1;
             if self.spare(frames.meta(at), from, at, host) {
-                // It may be offered when its turn comes again: that is worth another round.
+                // It may be offered when its turn comes again, which is worth another round.
                 refused[MAIN] = 0;
                 continue;
             }
@@ -316,7 +318,8 @@ mod tests {
         assert_eq!(pool.pages(), [2, 5]);
     }
 
-    /// Eight frames: 1 is in the small queue, the others are in the main one, 2 and 3 are dirty.
+    /// Makes a pool of eight frames: 1 is in the small queue, the others are in the main one, 2 and
+    /// 3 are dirty.
     fn with_dirty_pages(spec: &str) -> TestPool<S3Fifo> {
         let mut pool = TestPool::<S3Fifo>::of(spec, 8);
         pool.reference(1);
@@ -334,8 +337,8 @@ mod tests {
         let mut pool = with_dirty_pages("s3-fifo(small=1,dirty_rounds=1)");
         assert_eq!(pool.evict(2), 2);
         assert_eq!(pool.host.gone, [1, 4], "2 and 3 are spared");
-        // 2 had its round. 3 is used: that is worth one round, and one for being dirty again. 5 is
-        // refused, and counts how often 3 is passed by.
+        // 2 had its round. 3 is used, which is worth one round, and has one more for being dirty. 5
+        // is refused, and counts the times that 3 is skipped.
         assert!(pool.reference(3));
         pool.refuse(5, Some(RefusalReason::Latched));
         assert_eq!(pool.evict(5), 5);
@@ -353,7 +356,7 @@ mod tests {
             assert!(!pool.access(1, Mark::WRITE, 0));
             pool.run([2, 3]);
             pool.drop_page(0);
-            // The dirty page stands before the two clean ones, which are refused and go round.
+            // The dirty page is before the two clean ones, which are refused and go round.
             [2, 3].into_iter().for_each(|page| pool.refuse(page, Some(RefusalReason::Latched)));
             assert_eq!(pool.evict(1), 1);
             let latched = pool.host.offered.iter().filter(|frame| **frame >= 2).count();

@@ -1,4 +1,4 @@
-//! `sieve`: a queue in order of arrival and a hand that sifts out what was not used meanwhile.
+//! `sieve`: a queue in order of arrival, and a hand that sifts out unused pages.
 //!
 //! **Idea** — CLOCK puts a spared page among the newest, where it hides for a whole round. Leave
 //! it where it is: survivors stay together at the old end, new pages are soon met by the hand.
@@ -6,16 +6,16 @@
 //! **Source** — Zhang et al., NSDI 2024.
 //!
 //! **State** — A list of the frames in order of arrival; a visited bit beside each frame; the
-//! hand, which is the frame to be looked at next.
+//! hand, which is the frame to examine next.
 //!
 //! **Invariants** — (1) The list holds exactly the resident frames. (2) The hand is a listed
-//! frame, or none: then the sweep begins again at the oldest.
+//! frame, or none, and then the sweep restarts at the oldest.
 //!
 //! **Cost** — Hit: set a mark in the frame's own metadata if it is not set, no latch. Admit: link.
 //! Evict: a sweep, amortised one frame per hit, and an unlink. 9 bytes per frame, no ghosts.
 //!
 //! **Deviations** — None. Hits equal libCacheSim's and those of WATT's simulator in every cell;
-//! the Caffeine simulator 3.2.4 differs from both. A refused frame is passed over.
+//! the Caffeine simulator 3.2.4 differs from both. A refused frame is skipped.
 //!
 //! **Defaults** — No parameters.
 
@@ -31,7 +31,7 @@ use crate::parts::{Links, List, MarkHook, take_mark};
 pub struct Sieve {
     links: Links,
     list: List,
-    /// The frame to look at next; [`NIL`] for the oldest.
+    /// Frame to examine next; [`NIL`] for the oldest.
     hand: u32,
 }
 

@@ -5,8 +5,8 @@
 //!
 //! **Source** — gilbert 1.2.7.
 //!
-//! **State** — The probationary and the protected list, both ordered by recency, and which of the
-//! two a frame is in.
+//! **State** — The probationary and the protected list, both ordered by recency, and the list of
+//! each frame.
 //!
 //! **Invariants** — (1) The two lists together hold exactly the resident frames. (2) The protected
 //! list is no longer than its limit.
@@ -19,7 +19,7 @@
 //! pages into the protected segment while there is room: a different warm-up, not taken over.
 //!
 //! **Defaults** — `protected=80%`, the usual share, Caffeine's too; gilbert names none. A refused
-//! frame is taken to be hot and is protected, as gilbert does.
+//! frame is assumed to be hot and is protected, as in gilbert.
 
 use millpond_base::FrameId;
 

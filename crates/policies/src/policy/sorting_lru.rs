@@ -1,7 +1,7 @@
-//! `sorting-lru`: LRU by time stamps that are sorted now and then.
+//! `sorting-lru`: LRU by time stamps that are sorted occasionally.
 //!
-//! **Idea** — LRU's list makes every hit wait for a latch. Let a hit write the time and nothing
-//! else, and pay when frames are needed: sort all stamps once, use the order for many evictions.
+//! **Idea** — LRU's list makes every hit wait for a latch. Let a hit only write the time, and pay
+//! when frames are needed: sort all stamps once, use the order for many evictions.
 //!
 //! **Source** — gilbert 1.2.4.2, algorithm 1.5.
 //!
@@ -15,13 +15,13 @@
 //! addition and a comparison, and O(log n) amortised for the sorts. 20 bytes per frame, 16 more
 //! while sorting; no ghosts.
 //!
-//! **Deviations** — Threads that find the list consumed while another one sorts yield and look
+//! **Deviations** — Threads that find the list consumed while another one sorts yield and try
 //! again, within their bound, instead of waiting on a mutex. The clock is the host's and wraps at
-//! 2³²; a page unused for longer than that looks young. Without refusals the victims are LRU's
-//! exactly, whatever `resort` is: pages used since a sort are newer than all that were not.
+//! 2³²; a page unused for longer than that looks young. Without refusals the victims are exactly
+//! LRU's for any `resort`, since pages used since a sort are newer than all others.
 //!
-//! **Defaults** — `resort=75%`, gilbert's. A frame refused for now counts as used; one refused for
-//! good is not offered before it is used again: his, too.
+//! **Defaults** — `resort=75%`, gilbert's. A temporarily refused frame counts as used; a
+//! permanently refused one is not offered before it is used again. Both rules are his.
 
 use millpond_base::sync::atomic::Ordering::Relaxed;
 use millpond_base::{FrameId, Share};

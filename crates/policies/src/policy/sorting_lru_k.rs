@@ -1,12 +1,12 @@
-//! `sorting-lru-k`: LRU-K by time stamps that are sorted now and then.
+//! `sorting-lru-k`: LRU-K by time stamps that are sorted occasionally.
 //!
-//! **Idea** — As `sorting-lru`: a hit overwrites the oldest of its frame's K stamps and does
-//! nothing else; the order by the oldest stamp is made when frames are needed.
+//! **Idea** — As in `sorting-lru`, a hit only overwrites the oldest of its frame's K stamps; the
+//! order by the oldest stamp is computed when frames are needed.
 //!
 //! **Source** — gilbert 1.2.6.2, with algorithm 1.5.
 //!
-//! **State** — Beside each frame a ring of K stamps, the place of the oldest, and how many are
-//! known; two lists of frames as in `sorting-lru`. See `parts::sorted`.
+//! **State** — Beside each frame a ring of K stamps, the place of the oldest, and the number of
+//! known ones; two lists of frames as in `sorting-lru`. See `parts::sorted`.
 //!
 //! **Invariants** — (1) A resident frame has a stamp. (2) The list that is served names each frame
 //! once at most. (3) An entry whose oldest stamp is not its frame's any more is not offered.
@@ -21,8 +21,9 @@
 //! gilbert's: pages loaded or used since the last sort are not considered before the next one,
 //! though their K-th last reference may be the oldest; with `resort=0%` it is LRU-K.
 //!
-//! **Defaults** — `k=2`, `resort=75%` (the catalog; gilbert). A frame refused for now counts as
-//! used; one refused for good has stamps of the far future, which use overwrites one by one: his.
+//! **Defaults** — `k=2`, `resort=75%` (the catalog; gilbert). A temporarily refused frame counts
+//! as used; a permanently refused one has stamps of the far future, which use overwrites one by
+//! one. Both rules are his.
 
 use millpond_base::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use millpond_base::{FrameId, Share, Tick};
@@ -67,8 +68,8 @@ impl Ring {
         let next = self.next.load(Relaxed).min(k - 1);
         self.stamps[usize::from(next)].store(stamp_of(now), Relaxed);
         self.next.store(if next + 1 == k { 0 } else { next + 1 }, Relaxed);
-        // As many as there are slots written, not calls: two at the same moment may share a slot,
-        // and one that is not written must not be taken for the oldest.
+        // The count is of written slots, not of calls. Two calls at the same moment may share a
+        // slot, and an unwritten slot must not be taken for the oldest.
         if self.known.load(Relaxed) <= next {
             self.known.store(next + 1, Relaxed);
         }
@@ -81,7 +82,7 @@ impl Ring {
         self.record(k, now);
     }
 
-    /// The place of the oldest stamp, and whether all K are known.
+    /// Returns the place of the oldest stamp, and `true` if all K are known.
     #[inline(always)]
     fn oldest(&self, k: u8) -> (&AtomicU32, bool) {
         let all = self.known.load(Relaxed) >= k;
@@ -159,7 +160,7 @@ impl Stamps for View<'_> {
     #[inline(always)]
     fn taken(&self, frame: FrameId, mark: u32) {
         let (oldest, all) = self.frames.meta(frame).oldest(self.k);
-        // A page that was loaded meanwhile has a later stamp there, and keeps it.
+        // A page loaded in the meantime has a later stamp there, and keeps it.
         let stamp = Ring::mark(mark, all);
         _ = oldest.compare_exchange(stamp, ABSENT, Relaxed, Relaxed);
     }
@@ -263,7 +264,7 @@ mod tests {
             |pool: &TestPool<SortingLruK>| pool.host.offered.iter().filter(|f| **f == 0).count();
         pool.run((10..30).chain([0]).chain(30..50));
         assert_eq!(offers(&pool), 1);
-        // Now it knows two references, as all others but the newest.
+        // Now it knows two references, like all others except the newest.
         pool.run([0].into_iter().chain((50..60).flat_map(|p| [p, p])));
         assert_eq!(offers(&pool), 2);
     }

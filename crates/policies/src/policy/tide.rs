@@ -1,35 +1,35 @@
 //! `tide`: S3-FIFO whose small queue swells and shrinks, and whose dirty pages stay longer.
 //!
-//! **Idea** — Ours. How long a new page must be watched before it may go depends on the workload
-//! and the pool: a fixed small queue is too long for one and too short for another. So let the
-//! ghosts of both queues say which of them is too short. A write costs more than a read, so that a
-//! dirty page that nobody used is passed by some rounds before it goes.
+//! **Idea** — Ours. The time for which a new page must be watched before its eviction depends on
+//! the workload and the pool: a fixed small queue is too long for one and too short for another. So
+//! let the ghosts of both queues decide which of them is too short. A write costs more than a read,
+//! so an unused dirty page is spared for some rounds before it is evicted.
 //!
 //! **Source** — The queues are S3-FIFO's (Yang et al., SOSP 2023), the adaptation is after ARC's
 //! (Megiddo & Modha, FAST 2003), the rounds of dirty pages are after LRU-WSR (watt 2.2).
 //!
 //! **State** — The small and the main queue over the frames, oldest at the front; for each of them
-//! a queue of ghosts; the length that the small queue should have; a counter beside each frame, and
-//! the rounds that it had for being dirty since it was used last.
+//! a queue of ghosts; the target length of the small queue; a counter beside each frame, and its
+//! extra rounds for being dirty since its last use.
 //!
 //! **Invariants** — (1) The two queues together hold exactly the resident frames. (2) No queue of
-//! ghosts is longer than its limit. (3) No counter is above `max`. (4) No frame had more rounds for
-//! being dirty than `dirty_rounds`. (5) The small queue's target is within `least` and `most`, and
-//! at least one frame.
+//! ghosts is longer than its limit. (3) No counter is above `max`. (4) No frame had more extra
+//! rounds for being dirty than `dirty_rounds`. (5) The small queue's target is within `least` and
+//! `most`, and at least one frame.
 //!
 //! **Cost** — Hit: raise a counter in the frame's own metadata unless it is at its most, no latch.
-//! Miss: one look-up among the ghosts. Admit: link. Evict: a sweep, amortised one frame per counted
+//! Miss: one lookup among the ghosts. Admit: link. Evict: a sweep, amortised one frame per counted
 //! hit, and `dirty_rounds` frames more per dirty victim. 11 bytes per frame, 28 per ghost.
 //!
-//! **Deviations** — From S3-FIFO: one use in the small queue leads to the main one; a page whose
-//! ghost is of the main queue is put into the small one, since it had its time; the small queue
-//! begins short; ghosts are fewer, so that only pages that come again soon pass by the small queue.
-//! From ARC: a page in one list of ghosts moves the target by how much longer the other list is,
-//! and by one frame at least, as there; but it is the target of a FIFO of pages used once, and the
-//! lists of ghosts have fixed lengths.
+//! **Deviations** — From S3-FIFO: One use in the small queue leads to the main one. A page with a
+//! ghost of the main queue enters the small one, since it had its time. The small queue starts
+//! short. There are fewer ghosts, so only pages that return soon skip the small queue. From ARC: As
+//! there, a page in one list of ghosts moves the target by the ratio of the other list's length to
+//! its own, at least by one frame. But it is the target of a FIFO of pages used once, and the lists
+//! of ghosts have fixed lengths.
 //!
 //! **Defaults** — Chosen by the 90th percentile of the regret on the tuning half of the traces in
-//! docs/reports/choosing/regret.md, before the other half was looked at.
+//! docs/reports/choosing/regret.md, before the other half was run.
 
 use millpond_base::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use millpond_base::{FrameId, PageId, Share};
@@ -80,7 +80,7 @@ const MAIN: usize = 1;
 /// The page has a ghost of the small queue.
 const REMEMBERED: GhostHit = GhostHit(1);
 
-/// Two FIFO queues, one of which has the length that the ghosts of both ask for.
+/// Two FIFO queues, one with a length that the ghosts of both determine.
 pub struct Tide {
     frames: u32,
     small: f64,
@@ -90,16 +90,16 @@ pub struct Tide {
     max: u8,
     fills_main: bool,
     dirty_rounds: u8,
-    /// Rounds that each frame had for being dirty.
+    /// Extra rounds of each frame for being dirty.
     dirty_had: Vec<u8>,
     queues: FrameLists<2>,
-    /// Each with the queue that its page left.
+    /// Ghosts, each with the queue that its page left.
     ghosts: Ghosts<u8>,
     left: [List; 2],
 }
 
 impl Tide {
-    /// The queue that shall give the next victim; it is kept to until it gave one.
+    /// Returns the queue for the next victim, which stays the same until it has given one.
     #[inline(always)]
     fn longer(&self) -> usize {
         let main_max = self.frames - self.small as u32;
@@ -107,7 +107,8 @@ impl Tide {
         if main_is_long { MAIN } else { SMALL }
     }
 
-    /// A page came again that left `queue` lately: that one was too short.
+    /// Adapts the target to a returning page that left `queue` lately, since that queue was too
+    /// short.
     #[inline(always)]
     fn adapt(&mut self, queue: usize) {
         let len = |queue: usize| f64::from(self.left[queue].len());
@@ -116,7 +117,8 @@ impl Tide {
         self.small = wanted.clamp(self.bounds.0, self.bounds.1);
     }
 
-    /// The frame at the front of `from` earned another round or the main queue; whether it did.
+    /// Spares the frame at the front of `from` if it earned another round or the main queue;
+    /// returns `true` if so.
     #[inline(always)]
     fn spare<H: Host + ?Sized>(
         &mut self,
@@ -277,7 +279,7 @@ impl Policy for Tide {
             let Some(at) = self.queues.front(from) else { break };
             steps += 1;
             if self.spare(frames.meta(at), from, at, host) {
-                // It may be offered when its turn comes again: that is worth another round.
+                // It may be offered when its turn comes again, which is worth another round.
                 refused[MAIN] = 0;
                 continue;
             }
@@ -315,10 +317,10 @@ mod tests {
         pool.run(0..20);
         let kept: Vec<u64> = (4..20).collect();
         pool.run(kept.iter().copied());
-        // Pages that nobody uses again leave by the small queue, however many there are.
+        // Pages that are not used again leave by the small queue, in any number.
         pool.run(100..200);
         assert!(kept.iter().all(|page| pool.frame_of(*page).is_some()), "{:?}", pool.pages());
-        // One that is used in the small queue stays, and the one behind it goes.
+        // A page that is used in the small queue stays, and the one after it is evicted.
         pool.reference(198);
         pool.run(300..303);
         assert!(pool.frame_of(198).is_some() && pool.frame_of(199).is_none());
@@ -333,7 +335,7 @@ mod tests {
         pool.run(100..110);
         let small = pool.policy.left[SMALL].len();
         assert!(small > 0 && pool.policy.left[MAIN].is_empty());
-        // It left the small queue, so that it is put into the main one.
+        // It left the small queue, so it enters the main one.
         assert!(!pool.reference(100));
         assert_eq!((pool.policy.small, pool.policy.left[SMALL].len()), (5.0, small - 1));
         let frame = pool.frame_of(100).unwrap();

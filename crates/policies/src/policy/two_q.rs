@@ -1,26 +1,27 @@
-//! `2q`: new pages queue apart; what comes back soon after it left is worth keeping.
+//! `2q`: new pages queue separately; a page that returns soon after its eviction is worth
+//! keeping.
 //!
 //! **Idea** — A page's first references are often one burst. Let it pass through a short FIFO
-//! (A1in) that hits do not touch, remember it for a while after it left (A1out), and admit it to
-//! the LRU list proper (Am) only if it is referenced then.
+//! (A1in) that hits do not touch, remember it for a while after its eviction (A1out), and admit
+//! it to the LRU list proper (Am) only if it is referenced then.
 //!
 //! **Source** — Johnson & Shasha, VLDB 1994, full version; luan 4.6; leanstore VI-B.
 //!
-//! **State** — A1in and Am over the frames, A1out over ghosts, oldest at the front; which list
-//! each frame is in.
+//! **State** — A1in and Am over the frames, A1out over ghosts, oldest at the front; the list of
+//! each frame.
 //!
 //! **Invariants** — (1) A1in and Am together hold exactly the resident frames. (2) A1out is at
 //! most Kout long.
 //!
-//! **Cost** — Hit in Am: relink, central; in A1in: nothing, but the call. Miss: one look-up among
-//! the ghosts. Admit: link. Evict: unlink, one ghost made and one dropped, O(1). 9 bytes per
-//! frame, 20 per ghost.
+//! **Cost** — Hit in Am: relink, central; in A1in: only the call. Miss: one lookup among the
+//! ghosts. Admit: link. Evict: unlink, one ghost made and one dropped, O(1). 9 bytes per frame,
+//! 20 per ghost.
 //!
-//! **Deviations** — None from the source. The page that comes leaves A1out before a frame is
+//! **Deviations** — None from the source. The incoming page leaves A1out before a frame is
 //! reclaimed for it, as in libCacheSim and Caffeine, whose hits are equal in every cell; a model
 //! that removes it afterwards differs by up to 0.12 %. A refused frame moves to the recent end of
 //! its list; a list whose frames were all refused, or that is empty, yields to the other one. A
-//! page of A1in that stays because a child is evicted in its place is in use, and moves to Am.
+//! page of A1in that stays because a child is evicted instead is in use, and moves to Am.
 //!
 //! **Defaults** — `kin=25%`, `kout=50%`: the authors' (luan 4.6).
 

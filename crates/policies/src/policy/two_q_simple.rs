@@ -1,12 +1,12 @@
 //! `2q-simple`: two queues without ghosts.
 //!
 //! **Idea** — A page that is never referenced again should not push out one that was: new pages
-//! wait in a queue of their own (A1), and the second reference moves them to an LRU list (Am).
+//! wait in a separate queue (A1), and the second reference moves them to an LRU list (Am).
 //!
 //! **Source** — Johnson & Shasha, VLDB 1994, simplified version; luan 4.6.
 //!
-//! **State** — A1, in order of arrival, and Am, in order of use, over the frames; which list each
-//! frame is in.
+//! **State** — A1, in order of arrival, and Am, in order of use, over the frames; the list of each
+//! frame.
 //!
 //! **Invariants** — (1) A1 and Am together hold exactly the resident frames. (2) Every frame of Am
 //! was hit since its page was loaded.

@@ -1,13 +1,13 @@
 //! `w-tinylfu`: a page enters the main cache only if it is used more than the victim.
 //!
-//! **Idea** — Remember how often every page was used lately, resident or not, in a sketch of half
-//! a byte a counter. New pages pass through a small LRU window; the one that leaves it contends
-//! with the main cache's victim, and the more frequent of the two stays.
+//! **Idea** — Count the recent uses of every page, resident or not, in a sketch of half a byte per
+//! counter. New pages pass through a small LRU window; the page that leaves it contends with the
+//! main cache's victim, and the more frequent of the two stays.
 //!
 //! **Source** — Einziger, Friedman & Manes, ACM TOS 2017.
 //!
 //! **State** — The window, the probation and the protected list over the frames, oldest at the
-//! front; which list each frame is in and which page; the sketch.
+//! front; the list and the page of each frame; the sketch.
 //!
 //! **Invariants** — (1) The three lists together hold exactly the resident frames. (2) The
 //! protected list is not longer than its limit. (3) After an admission neither is the window.
@@ -22,8 +22,8 @@
 //! that keeps pages seen once out of the paper's sketch: ours counts every reference. A reference
 //! raises all four of a page's counters, not only the least of them, so that estimates err upwards
 //! a little more. There is no jitter against crafted collisions, and the window does not adapt.
-//! Ties are won by the page that is in the main cache. A refused frame moves to the recent end of
-//! its list; where the loser is refused the winner is evicted, then any page that can be.
+//! The page in the main cache wins ties. A refused frame moves to the recent end of its list; if
+//! the loser is refused, the winner is evicted, then any page that can be.
 //!
 //! **Defaults** — `window=1%`, `protected=80%`, `sample=10`: the paper's.
 
@@ -67,7 +67,7 @@ impl WTinyLfu {
         self.sketch.estimate(PageId(self.page_of[frame.index()]))
     }
 
-    /// The lists in the order in which they shall give a victim.
+    /// Returns the lists in the order in which they give a victim.
     #[inline(always)]
     fn order(&self) -> [usize; 3] {
         let window_first = [WINDOW, PROBATION, PROTECTED];
@@ -203,7 +203,7 @@ mod tests {
         for _ in 0..4 {
             pool.run(0..90);
         }
-        // Fewer than the sample: nothing is forgotten meanwhile.
+        // Fewer references than the sample, so nothing is forgotten.
         pool.run(1_000..1_400);
         assert!(pool.run(0..90) >= 85);
     }

@@ -1,7 +1,7 @@
 //! `watt`: write-aware timestamp tracking: of a few random pages, the one worth least is evicted.
 //!
-//! **Idea** — A page is worth its access frequency, and nobody knows over which span to measure
-//! it: so measure over every span that the last few timestamps delimit, and believe the highest.
+//! **Idea** — A page is worth its access frequency, and nobody knows the right span for measuring
+//! it. So measure over every span that the last few timestamps delimit, and believe the highest.
 //! Timestamps of writes are worth extra, so that dirty pages stay for as long as that pays.
 //!
 //! **Source** — watt 3 (tracking, value, refinements), 4.3 (parameters, variants), 5 (fast form).
@@ -10,33 +10,33 @@
 //! clock is the host's: one tick per fixed number of evictions, an *epoch*. A random generator.
 //!
 //! **Invariants** — (1) A resident frame is known, unless a thread is offering it at that moment.
-//! (2) A ring holds the last stamps of its kind, at most one per epoch, youngest at its head; hits
-//! that race may lose or misplace one, which watt 5 accepts. (3) Where one frame is wanted, the
-//! least valued of the sample that can be evicted is; where more are wanted, no candidate above the
-//! sample's least value is taken, unless nothing else can be. (4) A frame that was refused for good
-//! is not offered again while its page stays.
+//! (2) A ring holds the last stamps of its kind, at most one per epoch, youngest at its head;
+//! racing hits may lose or misplace one, which watt 5 accepts. (3) If one frame is wanted, the
+//! least valued evictable frame of the sample is taken; if more are wanted, no candidate above the
+//! sample's least value is taken, unless nothing else can be. (4) A permanently refused frame is
+//! not offered again while its page stays.
 //!
 //! **Cost** — Hit: one comparison, and two stores if the epoch is new; no latch. Admit: 64 bytes
-//! written. Evict: `sample` cache lines, and where more than one frame is wanted `candidates` more,
-//! which load while the victims among those before are offered, and a vector of divisions for each,
-//! by AVX-512 or AVX2 where the machine has them; no latch. 64 bytes per frame, no ghosts.
+//! written. Evict: `sample` cache lines, and if more than one frame is wanted `candidates` more,
+//! which load while earlier victims are offered, and a vector of divisions for each, by AVX-512 or
+//! AVX2 if the machine has them; no latch. 64 bytes per frame, no ghosts.
 //!
 //! **Deviations** — Frames are drawn with replacement, and a sample as large as the pool is the
-//! whole pool. Frames that hold no page are passed over; refused ones are replaced by the next
-//! best, and after as many draws as there are frames without a victim all are offered in turn. The
-//! WATT authors' simulator lets ages begin at 1, so that a page of the current epoch has a finite
-//! value (`age_from=1` does so, too), and counts epochs by loads, those that fill the pool
-//! included; with both, hits and writes are within the noise of the draws, and without chance
-//! (every page looked at, a tick per reference) 30 of its 33 cells are met exactly and the others
-//! by 4 hits or fewer, which are ties. In the bit variant a write counts as `1 + write_weight`
-//! accesses of its subfrequencies, as there.
+//! whole pool. Frames without a page are skipped; refused ones are replaced by the next best, and
+//! if the number of draws reaches the number of frames without a victim, all are offered in turn.
+//! The WATT authors' simulator lets ages begin at 1, so that a page of the current epoch has a
+//! finite value (as with `age_from=1`), and counts epochs by loads, including those that fill the
+//! pool. With both, hits and writes are within the noise of the draws. Without chance (every page
+//! examined, a tick per reference), 30 of its 33 cells are met exactly and the others within 4
+//! hits, which are ties. In the bit variant a write counts as `1 + write_weight` accesses of its
+//! subfrequencies, as there.
 //!
 //! **Defaults** — watt 4.3: 8 accesses, 4 writes, samples of 8, 4 epochs per cache replacement,
 //! dampening 0.1, maximum, write weight 4; `candidates=64` as in its listing 2, whose 64 epochs
 //! are `epochs=64`. A page of the current epoch is worth +∞ (`age_from=0`).
 //!
-//! Long because one policy is one file: the twin by the paper's listing, which the tests hold it
-//! to, has no other user.
+//! The file is long because one policy is one file: the twin by the paper's listing, against which
+//! the tests compare, has no other user.
 
 use std::marker::PhantomData;
 
@@ -124,7 +124,7 @@ fn one_line(config: &WattConfig) -> Result<(), ParamError> {
     })
 }
 
-/// The clock that stamps come from.
+/// Clock of the stamps.
 pub trait WattClock: Send + Sync + 'static {
     /// The host's clock.
     const TICK: TickSource;
@@ -137,7 +137,7 @@ impl WattClock for ByEvictions {
     const TICK: TickSource = TickSource::PerEviction;
 }
 
-/// Ticks by references, without epochs: to compare with simulators that do so.
+/// Ticks by references, without epochs, for comparison with simulators that do so.
 pub struct ByReferences;
 
 impl WattClock for ByReferences {
@@ -244,7 +244,7 @@ impl<C: WattClock> PolicySpec for Watt<C> {
             if !stamps.is_known() {
                 return Err(format!("invariant 1: frame {} is not known", frame.0));
             }
-            // Their order is not verified: hits that raced may have broken it.
+            // Their order is not verified, since racing hits may have broken it.
             let copy = stamps.copy();
             let bare = |ring: Ring| !ring.is_empty() && copy.iter(ring).next().is_none();
             if self.tracking.rings().into_iter().all(bare) {
@@ -326,7 +326,8 @@ mod tests {
         TestPool::new(&config(text), frames)
     }
 
-    /// The value at tick `now` of a page that was referenced at these ticks, writes marked.
+    /// Returns the value at tick `now` of a page that was referenced at these ticks, with writes
+    /// marked.
     fn value(text: &str, references: &[(u32, bool)], now: u32) -> f32 {
         let pool = pool(text, 100);
         let stamps = Stamps::default();
@@ -448,8 +449,8 @@ mod tests {
         assert!(old >= 30, "only {old} of the 32 were in the older half");
     }
 
-    /// The victims of `evict(wanted)` with the defaults, by watt's listing 2, one look after the
-    /// other.
+    /// Returns the victims of `evict(wanted)` with the defaults, by watt's listing 2, one look
+    /// after the other.
     fn by_the_listing(pool: &TestPool<Watt>, bits: u64, wanted: usize) -> Vec<u64> {
         let mut random = fastrand::Rng::with_seed(bits);
         let frames = pool.metas.len() as u32;

@@ -8,14 +8,14 @@
 //! **State** — A usage bit beside each frame; a random generator.
 //!
 //! **Invariants** — (1) A frame whose bit is set is not offered. (2) Every frame is equally likely
-//! to be looked at.
+//! to be examined.
 //!
 //! **Cost** — Hit: set a mark in the frame's own metadata if it is not set. Admit: one store.
-//! Evict: draws until one is unmarked, about √frames of them where all are marked. 1 byte per
-//! frame, no ghosts.
+//! Evict: draws until one is unmarked, about √frames of them if all are marked. 1 byte per frame,
+//! no ghosts.
 //!
-//! **Deviations** — gilbert draws by SplitMix32; ours is the crate's generator, seeded. A free
-//! frame that is drawn is refused by the host and drawn past, whatever its bit says.
+//! **Deviations** — gilbert draws by SplitMix32; ours is the crate's generator, seeded. The host
+//! refuses a drawn free frame, and the policy draws on, whatever the frame's bit is.
 //!
 //! **Defaults** — `variant=fix`, as gilbert runs it: hits mark, a loaded page enters unmarked.
 //! `unfix` and `fix-unfix` end the loading access with the bit on; `full` also marks a frame that

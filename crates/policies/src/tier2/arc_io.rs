@@ -1,8 +1,8 @@
 //! `arc-io`: ARC that looks for clean pages first, by the type of their last request.
 //!
-//! **Idea** — As ARC, but a clean page is evicted before every dirty one: from the recency list
-//! before the frequency list, and within each those first whose last request foretells a write:
-//! READ, then RECOV, REPLACE, SYNCH.
+//! **Idea** — Like ARC, but a clean page is evicted before every dirty one: from the recency list
+//! before the frequency list, and within each by the last request, the best predictor of a write
+//! first: READ, then RECOV, REPLACE, SYNCH.
 //!
 //! **Source** — li 5.5.2, algorithm 5.3.
 //!
@@ -11,14 +11,14 @@
 //!
 //! **Invariants** — (1) A resident frame is in exactly one list. (2) The first list and its ghosts
 //! are at most c. (3) All four are at most 2c. (4) The target is between 0 and c. (5) Exactly the
-//! clean resident frames are in the heap, under the list that they are in.
+//! clean resident frames are in the heap, under their lists.
 //!
 //! **Cost** — Hit and admit: relink, and O(log n) for clean pages. Evict: O(log n). 37 bytes per
 //! frame, 32 per ghost.
 //!
-//! **Deviations** — A clean victim leaves a ghost on the side that it was on, as any other victim:
-//! the source does not say. Refused frames: clean ones keep their place, dirty ones move to the
-//! recent end of their list.
+//! **Deviations** — A clean victim leaves a ghost on its side, like any other victim; the source
+//! leaves this open. Refused frames: clean ones keep their place, dirty ones move to the recent
+//! end of their list.
 //!
 //! **Defaults** — No parameters. A write without a reason counts as REPLACE.
 
@@ -39,7 +39,7 @@ const TYPE_SHIFT: u32 = 56;
 pub struct ArcIo {
     balance: Balance,
     clean: Ranking<u64>,
-    /// Type of the last request above its time.
+    /// Type of the last request in the high bits, its time in the low bits.
     last: Vec<u64>,
     now: u64,
 }

@@ -6,19 +6,19 @@
 //!
 //! **Source** — li 3.3.2, algorithm 3.1.
 //!
-//! **State** — One list of the resident frames, the next victim at the front; whether the cold
-//! start is over.
+//! **State** — One list of the resident frames, the next victim at the front; a flag for the end of
+//! the cold start.
 //!
 //! **Invariants** — (1) The list holds exactly the resident frames. (2) Frames whose page had a
-//! positive request stand behind all others, in the order of the last such request.
+//! positive request come after all others, in the order of the last such request.
 //!
 //! **Cost** — Hit: relink, if the hint is positive. Admit: link. Evict: unlink, O(1). 8 bytes per
 //! frame, no ghosts.
 //!
-//! **Deviations** — The cold start ends when the cache is first full, for good; the source tests
-//! each time whether it is full, which is the same where frames are never freed. A page that is not
-//! wanted, but admitted, enters at the victim's end, as in the cold start. A refused frame moves to
-//! the recent end.
+//! **Deviations** — The cold start ends permanently when the cache is first full. The source tests
+//! for a full cache each time, which is the same if frames are never freed. An unwanted page that
+//! is admitted enters at the victim's end, as in the cold start. A refused frame moves to the
+//! recent end.
 //!
 //! **Defaults** — No parameters. A write without a reason counts as REPLACE.
 

@@ -1,8 +1,8 @@
 //! `lru-io`: clean pages first, by the type of their last request, then LRU among dirty ones.
 //!
-//! **Idea** — A clean page costs no write when it is evicted, and none to come back if it is
-//! written next. So clean pages are evicted before dirty ones, and among them those first whose
-//! last request foretells a write: READ, then RECOV, REPLACE, SYNCH. Dirty pages are evicted by
+//! **Idea** — A clean page costs no write when it is evicted, and nothing to return if it is
+//! written next. So clean pages are evicted before dirty ones, by the last request, the best
+//! predictor of a write first: READ, then RECOV, REPLACE, SYNCH. Dirty pages are evicted by
 //! recency.
 //!
 //! **Source** — li 5.5.2, algorithm 5.2.
@@ -15,8 +15,8 @@
 //!
 //! **Cost** — Hit, admit, evict: O(log n). 28 bytes per frame, no ghosts.
 //!
-//! **Deviations** — One heap in place of four trees and a list: the same victims. A READ of a dirty
-//! page renews its time and its type, as the source's first step says. A refused frame keeps its
+//! **Deviations** — One heap instead of four trees and a list, with the same victims. A READ of a
+//! dirty page renews its time and its type, by the source's first step. A refused frame keeps its
 //! place.
 //!
 //! **Defaults** — No parameters. A write without a reason counts as REPLACE.
@@ -30,7 +30,7 @@ use crate::contract::{
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Hint, Ranking};
 
-/// The class of dirty pages, behind those of the four types.
+/// Class of dirty pages, after those of the four types.
 const DIRTY: u64 = 4;
 const CLASS_SHIFT: u32 = 56;
 const TIME: u64 = (1 << CLASS_SHIFT) - 1;
@@ -38,7 +38,7 @@ const TIME: u64 = (1 << CLASS_SHIFT) - 1;
 /// Clean pages first, by type, then the least recently used dirty one.
 pub struct LruIo {
     ranking: Ranking<u64>,
-    /// Type of the last request above its time.
+    /// Type of the last request in the high bits, its time in the low bits.
     last: Vec<u64>,
     now: u64,
 }

@@ -1,7 +1,7 @@
 //! `min-rw`: offline, the page whose next read is farthest ahead, without passing pages by.
 //!
-//! **Idea** — Bélády's rule for a cache that sees writes, too: keep what will be read soonest. It
-//! has the fewest reads and, blind to who is dirty, many writes.
+//! **Idea** — Bélády's rule for a cache that also sees writes: keep the pages that will be read
+//! soonest. It has the fewest reads and, blind to dirty pages, many writes.
 //!
 //! **Source** — li 5.3 (MIN-RW; MIN-RD in its table 5.6).
 //!

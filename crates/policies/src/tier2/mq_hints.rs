@@ -5,19 +5,20 @@
 //!
 //! **Source** — li 3.3.3.
 //!
-//! **State** — As `t2-mq`, and whether the cold start is over.
+//! **State** — As `t2-mq`, and a flag for the end of the cold start.
 //!
 //! **Invariants** — (1) A resident frame is in exactly one queue. (2) Expiry times ascend in each
-//! queue above the lowest. (3) The bit of a queue returns whether it is empty. (4) The out queue
-//! never exceeds its bound. (5) The cold start's count is that of the resident frames.
+//! queue above the lowest. (3) The bit of a queue is set exactly if the queue is not empty. (4)
+//! The out queue never exceeds its bound. (5) The cold start's count is that of the resident
+//! frames.
 //!
 //! **Cost** — As `t2-mq`; a hit with a negative hint costs nothing. 24 bytes per frame, 32 per
 //! ghost.
 //!
-//! **Deviations** — While the cache fills, every page is treated as under MQ. A page that is not
-//! wanted, but admitted, enters at the front of the lowest queue with the count that the out queue
-//! knows of it: it is the next victim, unless it is written to make room before. Requests that
-//! change nothing let time pass all the same.
+//! **Deviations** — While the cache fills, every page is treated as under MQ. An unwanted page
+//! that is admitted enters at the front of the lowest queue with its count from the out queue: it
+//! is the next victim, unless it is written to make room before. Requests that change nothing
+//! still let time pass.
 //!
 //! **Defaults** — As `t2-mq` (li 3.3.3). A write without a reason counts as REPLACE.
 

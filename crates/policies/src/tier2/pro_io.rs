@@ -7,7 +7,7 @@
 //! **Source** — li 5.4, 5.5.1, algorithm 5.1.
 //!
 //! **State** — A heap of the resident frames, those that cost nothing first, by the position of
-//! their page's next request; a list of frames whose state has to be asked for.
+//! their page's next request; a list of frames whose state must be requested.
 //!
 //! **Invariants** — (1) Exactly the resident frames are ranked. (2) Every frame whose state may
 //! have changed since it was ranked is marked.
@@ -16,8 +16,8 @@
 //! eviction, and for the victim. 33 bytes per frame, no ghosts.
 //!
 //! **Deviations** — The source's case B2b (some pages cost two, some one) is decided by distance,
-//! as there; it is not known to be optimal. Among pages that cost nothing the one needed last is
-//! evicted: any is as good (theorem 5.2). In a host that knows no pre-clean pages they count as
+//! as there; it is not known to be optimal. Among pages that cost nothing, the one needed last is
+//! evicted; any is as good (theorem 5.2). In a host that knows no pre-clean pages they count as
 //! dirty. A refused frame keeps its place.
 //!
 //! **Defaults** — No parameters.
@@ -36,9 +36,9 @@ use crate::parts::Ranking;
 
 /// The next request is a read.
 const READ_NEXT: u8 = 1;
-/// The state is to be asked for.
+/// The state must be requested.
 const STALE: u8 = 2;
-/// The page was dirty, and not pre-clean, when it was last asked.
+/// The page was dirty, and not pre-clean, at the last request.
 const OWES: u8 = 4;
 
 /// A page that costs nothing to evict, else the one needed last.
@@ -70,7 +70,7 @@ impl ProIo {
         }
     }
 
-    /// Asks for the state of frames that were written since.
+    /// Requests the state of frames that were written since.
     fn refresh<H: Host + ?Sized>(&mut self, host: &H) {
         while let Some(frame) = self.stale.pop() {
             let flags = &mut self.flags[frame as usize];

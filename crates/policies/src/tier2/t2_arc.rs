@@ -10,11 +10,11 @@
 //! **Invariants** — (1) A resident frame is in exactly one list. (2) The first list and its ghosts
 //! are at most c. (3) All four are at most 2c. (4) The target is between 0 and c.
 //!
-//! **Cost** — Hit: relink. Miss: one look-up among the ghosts. Evict: O(1). 9 bytes per frame, 32
+//! **Cost** — Hit: relink. Miss: one lookup among the ghosts. Evict: O(1). 9 bytes per frame, 32
 //! per ghost.
 //!
-//! **Deviations** — None from ARC as it was published, with a real-valued target. Ghosts are
-//! trimmed when a page comes, not before the victim is chosen: the same ghosts are dropped. A
+//! **Deviations** — None from the published ARC, with a real-valued target. Ghosts are trimmed
+//! when a page is admitted, not before the victim is chosen; the same ghosts are dropped. A
 //! refused frame moves to the recent end of its list.
 //!
 //! **Defaults** — No parameters.

@@ -1,7 +1,6 @@
 //! `t2-lru`: least recently used below a first tier, blind to hints.
 //!
-//! **Idea** — The baseline: every request, read or written, is a use, whatever the first tier says
-//! about it.
+//! **Idea** — The baseline: every request, read or write, is a use, whatever its hint.
 //!
 //! **Source** — li 3.4 and 5.5 (LRU).
 //!
@@ -12,8 +11,8 @@
 //!
 //! **Cost** — Hit: relink. Admit: link. Evict: unlink, O(1). 8 bytes per frame, no ghosts.
 //!
-//! **Deviations** — None from `lru`, whose victims it has: it is here under its name in the paper.
-//! A refused frame moves to the recent end.
+//! **Deviations** — None from `lru`, which has the same victims; it is here under its name in the
+//! paper. A refused frame moves to the recent end.
 //!
 //! **Defaults** — No parameters.
 

@@ -1,7 +1,7 @@
 //! `t2-mq`: the multi-queue below a first tier, blind to hints.
 //!
-//! **Idea** — A second tier sees little recency: pages come back after long. So count their uses,
-//! keep a queue for each range of counts, and remember the counts of pages that left.
+//! **Idea** — A second tier sees little recency, since pages return after a long time. So count
+//! their uses, keep a queue for each range of counts, and remember the counts of evicted pages.
 //!
 //! **Source** — li 3.3.3, 3.4 (MQ).
 //!
@@ -9,10 +9,10 @@
 //! it sinks one queue; an out queue of counts.
 //!
 //! **Invariants** — (1) A resident frame is in exactly one queue. (2) Expiry times ascend in each
-//! queue above the lowest. (3) The bit of a queue returns whether it is empty. (4) The out queue
-//! never exceeds its bound.
+//! queue above the lowest. (3) The bit of a queue is set exactly if the queue is not empty. (4)
+//! The out queue never exceeds its bound.
 //!
-//! **Cost** — Hit: relink; all queues are looked at only when some page is due to sink. Evict: the
+//! **Cost** — Hit: relink; all queues are examined only when some page is due to sink. Evict: the
 //! lowest queue by a bit set. 24 bytes per frame; 32 per ghost.
 //!
 //! **Deviations** — Reads and writes both count as uses. A refused frame moves to the back of its

@@ -1,24 +1,24 @@
 //! `t2-opt`: offline, the most read hits that any second tier can have.
 //!
-//! **Idea** — Bélády's rule where only reads count and a page may pass by: of the cached pages and
-//! the requested one, the one is evicted whose next read is farthest ahead. That is the source's
-//! rule, and nearly the best there is; a page that is written before it is read could come back
-//! with that write for nothing, so that `rule=exact` lets it are evicted first and has the most
-//! read hits of all.
+//! **Idea** — Bélády's rule if only reads count and a page may bypass the cache: of the cached
+//! pages and the requested one, the page with the farthest next read is evicted. That is the
+//! source's rule, and nearly optimal. A page that is written before it is read could return with
+//! that write for free, so `rule=exact` evicts such pages first and has the most read hits of all.
 //!
 //! **Source** — li 3.4.1 (OPT).
 //!
-//! **State** — A heap of the resident frames by the position of their page's next read; whether
-//! the cold start is over.
+//! **State** — A heap of the resident frames by the position of their page's next read; a flag for
+//! the end of the cold start.
 //!
 //! **Invariants** — (1) Exactly the resident frames are ranked.
 //!
 //! **Cost** — Hit, admit, evict: O(log n). 28 bytes per frame, no ghosts.
 //!
 //! **Deviations** — The source calls its rule an upper bound, which `rule=exact` proves it is not;
-//! the rule is kept as written. Among pages that are never read again the requested one passes by,
-//! else the one that was requested longest ago is evicted. Where the host passes nothing by, a page
-//! that would have passed is the next victim by its key alone. A refused frame keeps its place.
+//! the rule is kept as written. Among pages that are never read again, the requested one bypasses
+//! the cache, else the one that was requested longest ago is evicted. If the host bypasses nothing,
+//! a page that would have bypassed is the next victim by its key alone. A refused frame keeps its
+//! place.
 //!
 //! **Defaults** — `rule=read`, as in li 3.4.1.
 
@@ -65,7 +65,8 @@ impl T2Opt {
         self.ranking.set(frame.0, (Reverse(self.needed(access)), self.now));
     }
 
-    /// Until when the page must be kept to hit with its next read, `NEVER` if it need not be.
+    /// Returns the position until which the page must be kept to hit with its next read; `NEVER` if
+    /// it need not be kept.
     #[inline(always)]
     fn needed(&self, access: &Access) -> u64 {
         match self.rule {

@@ -12,7 +12,7 @@
 //! **Cost** — Hit and admit: nothing. Evict: one draw per offer. No bytes per frame, no ghosts.
 //!
 //! **Deviations** — None. The source lets it act like its optimum while the cache fills and on
-//! hits, which means: nothing happens. It never passes a page by.
+//! hits, so nothing happens then. It admits every page.
 //!
 //! **Defaults** — No parameters; the seed is the run's.
 

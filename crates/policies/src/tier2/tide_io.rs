@@ -1,38 +1,41 @@
-//! `tide-io`: what saves least for its time in the cache goes first, by hints, writes and age.
+//! `tide-io`: the page that saves least per time in the cache is evicted first, by hints, writes
+//! and age.
 //!
-//! **Idea** — Ours; one policy for what li 7.2 leaves apart: hints, predicted reads, the cost of
-//! writes, and ageing. Keeping a page saves a read if it is read next, and a write if it is dirty
-//! and written next, unless a dsync comes before. How likely that is, and how soon, is learned:
-//! pages are put into classes by the reason of their last request (the hint), by how long they
-//! waited after the last request of that kind, and by how often they were requested; for each class
-//! a life table says how waits ended at each age, of pages that left, too. The page goes whose
-//! savings per time are least, if it is kept as long as is best from its present age on. A page
-//! whose predicted time has passed sinks by itself.
+//! **Idea** — Ours; one policy combines the topics that li 7.2 leaves separate: hints, predicted
+//! reads, the cost of writes, and ageing. Keeping a page saves a read if it is read next, and a
+//! write if it is dirty and written next, unless a dsync comes before. The policy learns the
+//! likelihood and the time of both. Pages are classed by the reason of their last request (the
+//! hint), by their wait after the last request of that kind, and by their number of requests. For
+//! each class a life table counts the ends of waits at each age, including those of evicted pages.
+//! The page with the least savings per time is evicted, assuming the best time of keeping from its
+//! present age on. A page whose predicted time has passed sinks by itself.
 //!
-//! **Source** — Ours. What it answers is li 7.2, and his remark on TQ's missing ageing in 3.3.4;
-//! hit density after LHD (Beckmann, Chen & Cidon, NSDI 2018); the best time to stop is Gittins'
+//! **Source** — Ours. It answers li 7.2, and his remark on TQ's missing ageing in 3.3.4; hit
+//! density is after LHD (Beckmann, Chen & Cidon, NSDI 2018); the best stopping time is Gittins'
 //! (1979).
 //!
 //! **State** — Per page the position of its last request, its class, the lengths of its last waits
-//! after a read and after a write, its requests; the same for ghosts, in the order in which they
-//! left; life tables by class and age; lists of frames by class, dirt and age, and their order.
+//! after a read and after a write, its requests; the same for ghosts, in the order of eviction;
+//! life tables by class and age; lists of frames by class, dirty state and age, and their order.
 //!
-//! **Invariants** — (1) A resident frame is in the list that its class, its dirt and its age name.
+//! **Invariants** — (1) A resident frame is in the list of its class, its dirty state and its age.
 //! (2) The ghosts never exceed the frames. (3) Every list with frames has its place in the order.
 //!
 //! **Cost** — Hit, admit: O(1), and if their list was empty, its place is found in O(lists). Evict:
-//! O(1). Each 32nd of the cache's requests (16 at least) lists are put into order, and with each
-//! half of its requests (1,024 at least) tables are renewed, in a time that depends on the number
-//! of classes, and one step for each ghost. 24 bytes per frame, 36 per ghost, 0.4 MB for tables.
+//! O(1). Lists are sorted every 1/32 of the cache's size in requests (at least 16). Tables are
+//! renewed every half of the cache's size in requests (at least 1,024), in a time that depends on
+//! the number of classes, and one step for each ghost. 24 bytes per frame, 36 per ghost, 0.4 MB for
+//! tables.
 //!
-//! **Deviations** — None: there is no source to deviate from. A refused frame goes to the back of
+//! **Deviations** — None: there is no source to deviate from. A refused frame moves to the back of
 //! its list.
 //!
 //! **Defaults** — `price=1`: a write costs a read. Classes, the tables' memory and the number of
 //! ghosts were chosen on the tuning half of docs/reports/second-tier/tide-io/split.csv, before the
-//! other half was run; as many ghosts as `tq` has. A write without a reason counts as REPLACE.
+//! other half was run; the number of ghosts is that of `tq`. A write without a reason counts as
+//! REPLACE.
 //!
-//! Long because one policy is one file, with what variants of it leave out.
+//! The file is long because one policy is one file, including its variants.
 
 use std::cmp::Ordering;
 
@@ -55,9 +58,9 @@ config! {
     }
 }
 
-/// The parts that a variant leaves out, to measure their benefit.
+/// Parts that a variant leaves out, to measure their benefit.
 pub trait Ablation: Send + 'static {
-    /// The variant's id.
+    /// Id of the variant.
     const ID: &'static str;
     /// `true` if the reasons of writes are known.
     const HINTS: bool = true;
@@ -80,7 +83,7 @@ impl Ablation for WithoutHints {
     const HINTS: bool = false;
 }
 
-/// Pages keep the rate that they had when they were requested; of equals the oldest goes.
+/// Pages keep their rate at the request; among equals the oldest is evicted.
 pub struct WithoutAges;
 
 impl Ablation for WithoutAges {
@@ -89,18 +92,18 @@ impl Ablation for WithoutAges {
 }
 
 const HINTS: usize = 4;
-/// Lengths of waits that are told apart, unknown ones among them.
+/// Number of distinguished lengths of waits, including the unknown one.
 const WAITS: usize = 8;
-/// Numbers of requests that are told apart.
+/// Number of distinguished request counts.
 const SEEN: usize = 4;
 const PER_HINT: usize = WAITS * SEEN;
-/// Epochs in which the cache has as many requests as frames.
+/// Number of epochs in which the cache has as many requests as frames.
 const EPOCHS: u32 = 32;
 /// Requests, in multiples of the frames, after which counts weigh 1/e.
 const MEMORY: f64 = 12.0;
-/// Frames of the smallest cache whose memory is that short.
+/// Minimum number of frames for the length of that memory.
 const MEMORY_FRAMES: u32 = 4096;
-/// Late victims over which their rate is averaged.
+/// Number of recent victims over which their rate is averaged.
 const VICTIMS: f32 = 64.0;
 /// The record of a page's requests.
 #[derive(Clone, Copy, Debug, Default)]
@@ -120,7 +123,7 @@ impl Past {
         usize::from(self.class)
     }
 
-    /// The class and whether it is dirty, as a number.
+    /// Returns the class and the dirty state as a number.
     fn state(&self) -> usize {
         self.class() * 2 + usize::from(self.is_dirty)
     }
@@ -130,13 +133,13 @@ impl Past {
     }
 }
 
-/// The page that saves least for its time goes first.
+/// Evicts the page that saves least per time.
 pub struct TideIo<A = Whole> {
     pages: Vec<Past>,
     lists: AgedLists,
     tables: LifeTables,
     order: ListOrder,
-    /// The mean rate of late victims.
+    /// Mean rate of recent victims.
     least: f32,
     ghosts: Ghosts<Past>,
     left: List,
@@ -149,7 +152,7 @@ pub struct TideIo<A = Whole> {
 }
 
 impl<A: Ablation> TideIo<A> {
-    /// Requests of an epoch.
+    /// Returns the number of requests in an epoch.
     fn epoch_len(&self) -> u64 {
         u64::from((self.frames / EPOCHS).max(16))
     }
@@ -162,7 +165,8 @@ impl<A: Ablation> TideIo<A> {
         bucket(self.lists.epoch() - self.epoch_of(past))
     }
 
-    /// A wait's length: up to an eighth of the frames, a quarter, a half …, more than four times.
+    /// Returns the code of a wait's length: up to an eighth of the frames, a quarter, a half …,
+    /// more than four times.
     fn code(&self, wait: u64) -> u8 {
         let eighths = wait / self.epoch_len() / 4;
         1 + (64 - eighths.leading_zeros()).min(6) as u8
@@ -193,13 +197,13 @@ impl<A: Ablation> TideIo<A> {
         next
     }
 
-    /// The wait of a page with this past ended with a request, as which it is counted.
+    /// Counts the end of the wait of a page with this past by a request.
     fn count(&mut self, past: &Past, access: &Access) {
         let end = if access.mark.is_write() { End::Write } else { End::Read };
         self.tables.ended(past.class(), self.bucket_of(past), end);
     }
 
-    /// A dirty page is durable now, or its wait in the cache is over.
+    /// Counts a dirty page that is durable now, or whose wait in the cache is over.
     fn count_dirty(&mut self, past: &Past, is_durable: bool) {
         if past.is_dirty {
             self.tables.was_dirty(past.class(), self.bucket_of(past), is_durable);
@@ -225,8 +229,9 @@ impl<A: Ablation> TideIo<A> {
         tables.rate(state / 2, state % 2 == 1, if A::AGES { bucket(age) } else { 0 })
     }
 
-    /// Less is saved there; or as much, and its pages are younger: where nothing comes back as soon
-    /// as pages are remembered, some must stay for that to be learned.
+    /// Orders lists by their savings, and among equals the list with younger pages first. If no
+    /// page returns while it is remembered, some pages must stay for the policy to learn that they
+    /// return later.
     fn compare(lists: &AgedLists, a: &Rated, b: &Rated) -> Ordering {
         let age = |list: u32| lists.of_list(list as usize).1;
         let by_age = || match A::AGES {
@@ -236,7 +241,7 @@ impl<A: Ablation> TideIo<A> {
         a.0.total_cmp(&b.0).then_with(by_age).then(a.1.cmp(&b.1))
     }
 
-    /// The time is `now`: epochs pass, and what depends on them is done.
+    /// Advances the time to `now`: epochs pass, and lists and tables are updated when due.
     #[inline]
     fn advance(&mut self, access_now: millpond_base::Tick) -> u64 {
         let now = self.position.at(access_now);
@@ -258,14 +263,14 @@ impl<A: Ablation> TideIo<A> {
             let waiting = self.waiting();
             self.tables.renew(fade as f32, &waiting, self.least);
             self.renewed = now;
-            // More often in the beginning.
+            // More often at the start.
             let each = u64::from(self.frames / 2).max(1024);
             self.renew_at = now + each.min(now);
         }
         self.sort();
     }
 
-    /// The pages that wait for their next request, by class and bucket.
+    /// Returns the pages that wait for their next request, by class and bucket.
     fn waiting(&self) -> Vec<u32> {
         let mut waiting = vec![0; HINTS * PER_HINT * BUCKETS];
         for list in (0..self.lists.lists()).filter(|list| self.lists.len_of(*list) > 0) {
@@ -279,7 +284,7 @@ impl<A: Ablation> TideIo<A> {
         waiting
     }
 
-    /// Puts the lists into order: all with frames, and those that the next requests lead to.
+    /// Sorts the lists: all with frames, and those that the next requests enter.
     fn sort(&mut self) {
         let (lists, tables) = (&self.lists, &self.tables);
         let listed =
@@ -288,12 +293,12 @@ impl<A: Ablation> TideIo<A> {
         self.order.renew(rated, |a, b| TideIo::<A>::compare(lists, a, b));
     }
 
-    /// The first list with frames, and its rate.
+    /// Returns the first list with frames, and its rate.
     fn worst(&mut self) -> Option<(f32, usize)> {
         self.order.first(|list| self.lists.len_of(list) > 0)
     }
 
-    /// A page left, or passed by.
+    /// Remembers a page that was evicted or bypassed the cache.
     fn remember(&mut self, page: PageId, past: Past) {
         let past = Past { is_dirty: false, is_resident: false, ..past };
         self.ghosts.push(&mut self.left, page, past);
@@ -309,7 +314,7 @@ impl<A: Ablation> TideIo<A> {
         Some(self.ghosts.drop_from(&mut self.left, node).1)
     }
 
-    /// A page is no longer in its frame.
+    /// Removes a page from its frame.
     fn went(&mut self, frame: u32) -> Past {
         self.start.went();
         let past = std::mem::take(&mut self.pages[frame as usize]);
@@ -414,7 +419,7 @@ impl<A: Ablation> Policy for TideIo<A> {
         let past = node.map(|node| *self.ghosts.memory(node));
         let next = self.after(past.as_ref(), access, now);
         let least = self.worst().map_or(0.0, |(rate, _)| rate);
-        // A host that passes pages by writes through: what it takes is clean.
+        // A host that bypasses the cache writes through, so the pages that it takes are clean.
         if !self.start.is_over() || self.tables.rate(next.class(), false, 0) > least {
             return true;
         }
@@ -505,8 +510,8 @@ mod tests {
         Mark::WRITE.with_reason(reason)
     }
 
-    /// Pages 0 to 9 are read a while after each write, among pages that are read once. Whether
-    /// they were found, lately.
+    /// Returns the late hits of pages 0 to 9, which are read a while after each write, among pages
+    /// that are read once.
     fn hits_among_scans(price: f64) -> usize {
         let mut pool = TestPool::<TideIo>::of(&format!("tide-io(price={price})"), 20);
         let mut found = 0;

@@ -1,9 +1,9 @@
-//! `tq`: the type queue: what was read is evicted first, what was written to make room stays.
+//! `tq`: the type queue: pages that were read are evicted first, pages written to make room stay.
 //!
 //! **Idea** — The type of a page's last request predicts its next one. A page that was read is in
 //! the first tier now: low priority, by recency. A page that was written to make room will be read
-//! here: high priority, and the one is evicted first whose next read is predicted to be farthest
-//! ahead, from the mean distance between such writes and the reads that followed.
+//! here: high priority, and the page with the farthest predicted next read is evicted first. The
+//! prediction uses the mean distance between such writes and the reads that followed.
 //!
 //! **Source** — li 3.3.4, algorithm 3.2.
 //!
@@ -16,12 +16,12 @@
 //! **Cost** — Hit, admit and evict: O(log n) in one heap for both queues; RECOV hits nothing. 76
 //! bytes per frame; 84 per ghost.
 //!
-//! **Deviations** — What the source leaves open: a READ of a page in the low queue moves it to the
-//! recent end (the text says LRU); a running average is the mean of all distances; a page in the
-//! out queue that is written again before it was read comes back with its first write's position
-//! (only the first write counts); equal predictions go in order of arrival. While the cache fills,
-//! READ and RECOV pages enter the low queue. A page that is not wanted, but admitted, is evicted
-//! before the low queue. A refused frame keeps its place.
+//! **Deviations** — Choices that the source leaves open: A READ of a page in the low queue moves
+//! it to the recent end (the text has LRU). A running average is the mean of all distances. A page
+//! in the out queue that is written again before it was read returns with its first write's
+//! position (only the first write counts). Equal predictions are evicted in order of arrival.
+//! While the cache fills, READ and RECOV pages enter the low queue. An unwanted page that is
+//! admitted is evicted before the low queue. A refused frame keeps its place.
 //!
 //! **Defaults** — Out queue as large as the cache: li 3.4.1. A write without a reason counts as
 //! REPLACE.

@@ -5,7 +5,7 @@
 //!
 //! **Source** — li 5.5.2 (the extension of algorithm 3.2).
 //!
-//! **State** — As `tq`, and per page whether it is dirty.
+//! **State** — As `tq`, and a dirty flag per page.
 //!
 //! **Invariants** — (1) Exactly the resident frames are ranked. (2) A frame's class is the one of
 //! its queue and its state. (3) The out queue never exceeds its bound.
@@ -13,8 +13,8 @@
 //! **Cost** — As `tq`; a page that becomes dirty or clean is re-ranked. 76 bytes per frame, 84 per
 //! ghost.
 //!
-//! **Deviations** — Those of `tq`. A page that is not wanted, but admitted, is evicted before all
-//! others of its state.
+//! **Deviations** — As `tq`. An unwanted page that is admitted is evicted before all others of its
+//! state.
 //!
 //! **Defaults** — Out queue as large as the cache: li 3.4.1. A write without a reason counts as
 //! REPLACE.

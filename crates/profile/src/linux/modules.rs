@@ -1,4 +1,4 @@
-//! The program and the libraries that the process has mapped, and how their stacks are unwound.
+//! Mapped program and libraries of the process, and the unwinding of their stacks.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use object::{Object, ObjectSection, ObjectSegment};
 
 use crate::error::ProfileError;
 
-/// A file that the process has mapped to run it.
+/// A file that the process has mapped as code.
 pub(super) struct Module {
     pub(super) path: PathBuf,
     /// Addresses of its mapping.
@@ -20,7 +20,7 @@ pub(super) struct Module {
     base: u64,
 }
 
-/// All of them.
+/// All mapped modules.
 pub(super) struct Modules {
     pub(super) all: Vec<Module>,
 }
@@ -51,12 +51,12 @@ pub(super) struct StackUnwinder {
     cache: CacheX86_64,
 }
 
-/// Frames of a stack at most.
+/// Maximum number of frames of a stack.
 const FRAMES_MAX: usize = 256;
 
 impl StackUnwinder {
-    /// The return addresses of a stack, those that were interrupted first; and whether its outer
-    /// end was not reached.
+    /// Returns the addresses of a stack, the interrupted one first, and `true` if the outer end
+    /// was not reached.
     pub(super) fn unwind(
         &mut self,
         (ip, sp, bp): (u64, u64, u64),
@@ -81,7 +81,7 @@ impl StackUnwinder {
     }
 }
 
-/// A file of which only what is asked for is read.
+/// Opens a file that is read only where needed.
 fn opened(path: &Path) -> Option<ReadCache<File>> {
     File::open(path).ok().map(ReadCache::new)
 }
@@ -100,7 +100,7 @@ impl Modules {
         Ok(Modules { all: maps.lines().filter_map(mapping).filter_map(module).collect() })
     }
 
-    /// Returns the unwinder of their stacks.
+    /// Returns the unwinder for the stacks of these modules.
     pub(super) fn unwinder(&self) -> StackUnwinder {
         let mut unwinder = UnwinderX86_64::new();
         for Module { path, start, end, base } in &self.all {
@@ -112,7 +112,7 @@ impl Modules {
         StackUnwinder { unwinder, cache: CacheX86_64::new() }
     }
 
-    /// The module that `address` is in, and the address in its file.
+    /// Returns the module that contains `address`, and the address in its file.
     pub(super) fn find(&self, address: u64) -> Option<(usize, u64)> {
         let is_in = |module: &Module| (module.start..module.end).contains(&address);
         let at = self.all.iter().position(is_in)?;
@@ -128,7 +128,8 @@ fn base_of<'d, R: ReadRef<'d>>(object: &object::File<'d, R>, mapping: &Mapping) 
             object::SegmentFlags::Elf { p_flags, .. } => p_flags.contains(object::elf::PF_X),
             _ => false,
         };
-        // A mapping begins at the page that its segment begins in, where another one may end.
+        // A mapping begins at the page where its segment begins, in which another segment may
+        // end.
         is_run && (start & !0xfff..start + len).contains(&mapping.offset)
     })?;
     let address = segment.address().wrapping_sub(segment.file_range().0);

@@ -11,13 +11,13 @@ use perf_event::{Builder, Counter, SampleFlag, Sampler};
 use crate::error::ProfileError;
 use crate::profile::Options;
 
-/// Bits of the registers of the x86's instruction, stack and frame pointers, as the kernel numbers
-/// them; in a sample they come in the order of the numbers.
+/// Bits of x86's frame, stack and instruction pointers, in the kernel's numbering. A sample holds
+/// the registers in the order of these numbers.
 const BP: u64 = 1 << 6;
 const SP: u64 = 1 << 7;
 const IP: u64 = 1 << 8;
 
-/// Bytes of a processor's ring buffer, if the process may lock so much memory; and at least.
+/// Bytes of a processor's ring buffer, if the process may lock that much memory, and the minimum.
 const RING_BYTES: usize = 8 << 20;
 const RING_BYTES_LEAST: usize = 128 << 10;
 
@@ -27,13 +27,13 @@ const SET_OUTPUT: libc::c_ulong = 0x2405;
 /// A ring buffer for each processor; the other events write to these.
 pub(super) struct Rings {
     pub(super) rings: Vec<Sampler>,
-    /// Kept so that they are not closed.
+    /// Other events, kept so that they are not closed.
     others: Vec<Counter>,
     /// `true` if time in the kernel is sampled.
     pub(super) has_kernel: bool,
 }
 
-/// Ids of the process's threads.
+/// Returns the ids of the process's threads.
 fn threads() -> Result<Vec<i32>, ProfileError> {
     let path = "/proc/self/task";
     let entries = fs::read_dir(path).map_err(|error| ProfileError::io(path, error))?;
@@ -41,7 +41,7 @@ fn threads() -> Result<Vec<i32>, ProfileError> {
     Ok(ids.collect())
 }
 
-/// Processors that the system has, by their numbers.
+/// Returns the numbers of the system's processors.
 fn processors() -> Vec<usize> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let found = ranges(text.trim());
@@ -51,7 +51,7 @@ fn processors() -> Vec<usize> {
     found
 }
 
-/// `0-3,8` as numbers.
+/// Parses ranges such as `0-3,8`.
 fn ranges(text: &str) -> Vec<usize> {
     let one = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -77,7 +77,7 @@ fn builder(options: &Options, kernel: bool) -> Builder<'static> {
 }
 
 impl Rings {
-    /// Events for all threads but `own`; not enabled yet.
+    /// Opens events for all threads except `own`, without enabling them.
     pub(super) fn open(options: &Options, own: i32) -> Result<Rings, ProfileError> {
         match Rings::open_with(options, own, true) {
             Err(ProfileError::Forbidden { .. }) => Rings::open_with(options, own, false),
@@ -97,7 +97,7 @@ impl Rings {
                 };
                 let counter = match open() {
                     Ok(counter) => counter,
-                    // It has ended, or the processor is not this process's.
+                    // The thread has ended, or the process may not use the processor.
                     Err(error) if is_gone(&error) => continue,
                     Err(error) => return Err(refused(error)),
                 };
@@ -114,14 +114,14 @@ impl Rings {
         Ok(Rings { rings, others, has_kernel })
     }
 
-    /// Begins.
+    /// Enables all events.
     pub(super) fn enable(&mut self) -> Result<(), ProfileError> {
         let firsts = self.rings.iter_mut().map(|ring| ring.as_counter_mut());
         let enabled = firsts.chain(&mut self.others).try_for_each(Counter::enable);
         enabled.map_err(|error| ProfileError::io("enabling a perf event", error))
     }
 
-    /// Ends.
+    /// Disables all events.
     pub(super) fn disable(&mut self) -> Result<(), ProfileError> {
         let firsts = self.rings.iter_mut().map(|ring| ring.as_counter_mut());
         let disabled = firsts.chain(&mut self.others).try_for_each(Counter::disable);
@@ -144,7 +144,7 @@ fn refused(error: io::Error) -> ProfileError {
     }
 }
 
-/// Maps a ring buffer, as large as the process may.
+/// Maps the largest ring buffer that the process may lock.
 fn mapped(
     first: Counter,
     again: &dyn Fn() -> io::Result<Counter>,
@@ -156,12 +156,12 @@ fn mapped(
             Err(_) if bytes > RING_BYTES_LEAST => bytes /= 2,
             Err(error) => return Err(ProfileError::io("mapping a perf event's ring", error)),
         }
-        // The other one went with the attempt.
+        // The failed attempt consumed the other counter.
         counter = again().map_err(refused)?;
     }
 }
 
-/// Lets an event write to another one's ring.
+/// Lets an event write to another event's ring buffer.
 fn write_to(counter: &Counter, ring: &Sampler) -> Result<(), ProfileError> {
     // SAFETY: both are open perf events, which is all that the call needs; it keeps neither.
     let done = unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring.as_raw_fd()) };

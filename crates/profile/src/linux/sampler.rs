@@ -16,17 +16,17 @@ use super::symbols::Symbols;
 use crate::error::ProfileError;
 use crate::profile::{Options, Profile, Stack};
 
-/// Time between two looks at the ring buffers.
+/// Time between two reads of the ring buffers.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// The part of a record's `misc` that tells the processor's mode, and the kernel's.
+/// Bits of a record's `misc` that hold the processor's mode, and the value for the kernel.
 const MODE: u16 = 7;
 const MODE_KERNEL: u16 = 1;
 
 /// Stacks by their addresses.
 #[derive(Default)]
 struct Collected {
-    /// Samples in user mode, in the kernel; whether the stack was cut.
+    /// For each stack: samples in user mode, samples in the kernel, and `true` if it was cut.
     stacks: HashMap<Vec<u64>, (u64, u64, bool)>,
     threads: HashSet<u32>,
     lost: u64,
@@ -44,7 +44,7 @@ pub struct Sampling {
     cpu: (Duration, Duration),
 }
 
-/// CPU time in user mode and in the kernel, of the process or of this thread.
+/// Returns the CPU time in user mode and in the kernel, of the process or of this thread.
 fn cpu_time(who: libc::c_int) -> (Duration, Duration) {
     // SAFETY: all of its fields may be zero.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -65,10 +65,10 @@ fn thread_id() -> i32 {
 }
 
 impl Sampling {
-    /// Begins to sample all threads of the process, those included that begin later.
+    /// Starts sampling all threads of the process, including threads that start later.
     ///
     /// # Errors
-    /// [`ProfileError::Forbidden`], or what the system said.
+    /// [`ProfileError::Forbidden`], or the system's error.
     pub fn start(options: &Options) -> Result<Sampling, ProfileError> {
         let is_over = Arc::new(AtomicBool::new(false));
         let (told, begun) = mpsc::channel();
@@ -111,18 +111,18 @@ impl Sampling {
         })
     }
 
-    /// Ends it, and resolves what was sampled. Reading the line tables of a large program takes
-    /// seconds.
+    /// Ends the sampling and resolves the samples. Reading the line tables of a large program
+    /// takes seconds.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn stop(mut self) -> Result<Profile, ProfileError> {
         let wall = self.begun.elapsed();
         self.is_over.store(true, Ordering::Release);
         let thread = self.thread.take().ok_or(ProfileError::Ended)?;
         let collected = thread.join().map_err(|_| ProfileError::Ended)??;
         let cpu = cpu_time(libc::RUSAGE_SELF);
-        // Libraries may have been mapped meanwhile: what is there now.
+        // Reads the present mappings, since libraries may have been mapped during sampling.
         let mut symbols = Symbols::of(Modules::mapped()?);
         let Collected { own, lost, has_kernel, .. } = collected;
         let threads = collected.threads.len() as u64;
@@ -149,8 +149,8 @@ impl Drop for Sampling {
     }
 }
 
-/// Stacks with the names of their functions, the most frequent first. Stacks that differ only in
-/// their instructions are one.
+/// Returns stacks with the names of their functions, the most frequent first. Stacks that differ
+/// only in their instructions count as one.
 fn resolved(collected: Collected, symbols: &mut Symbols) -> Vec<Stack> {
     let mut stacks: HashMap<Vec<_>, Stack> = HashMap::new();
     for (addresses, (user, kernel, is_cut)) in collected.stacks {
@@ -173,7 +173,7 @@ fn resolved(collected: Collected, symbols: &mut Symbols) -> Vec<Stack> {
 }
 
 impl Collected {
-    /// Takes what is in the ring buffers.
+    /// Takes the samples from the ring buffers.
     fn drain(&mut self, rings: &mut Rings, unwinder: &mut StackUnwinder) {
         for ring in &mut rings.rings {
             while let Some(record) = ring.next_record() {

@@ -35,7 +35,7 @@ impl Tables {
         let object = object::File::parse(file.as_slice()).ok()?;
         let section = |id: gimli::SectionId| -> Result<Bytes, gimli::Error> {
             let found = object.section_by_name(id.name());
-            // A section that is compressed is as good as none.
+            // A compressed section counts as missing.
             let data = found.and_then(|section| section.data().ok()).unwrap_or_default();
             Ok(EndianArcSlice::new(Arc::from(data), LittleEndian))
         };
@@ -45,7 +45,7 @@ impl Tables {
         Some(Tables { context, symbols: map.symbols().iter().map(of).collect() })
     }
 
-    /// The name of the last symbol at `address` or below.
+    /// Returns the name of the last symbol at `address` or below.
     fn symbol(&self, address: u64) -> Option<String> {
         let behind = self.symbols.partition_point(|(start, _)| *start <= address);
         let (_, name) = self.symbols.get(behind.checked_sub(1)?)?;
@@ -58,7 +58,7 @@ impl Symbols {
         Symbols { modules, tables: HashMap::new(), frames: HashMap::new() }
     }
 
-    /// The functions at `address`: what is inlined there first.
+    /// Returns the functions at `address`, the innermost inlined one first.
     pub(super) fn frames(&mut self, address: u64) -> &[Arc<Frame>] {
         if !self.frames.contains_key(&address) {
             let found = self.look_up(address).into_iter().map(Arc::new).collect();
@@ -93,7 +93,8 @@ impl Symbols {
                 });
             }
         }
-        // Line tables alone have a function's own name; the symbol has the module's, too.
+        // Line tables hold only a function's own name; the symbol also has its module
+        // path.
         if let (Some(outermost), Some(name)) = (all.last_mut(), symbol()) {
             outermost.function = name;
         }

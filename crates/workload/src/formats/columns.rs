@@ -14,15 +14,15 @@ use super::parameters::COLUMNS;
 pub enum Role {
     /// The page (or object) id.
     Page,
-    /// A byte address, in place of a page id.
+    /// A byte address, instead of a page id.
     Offset,
-    /// An address in sectors of 512 bytes, in place of a page id.
+    /// An address in sectors of 512 bytes, instead of a page id.
     Sector,
-    /// A disk, volume or device: each has pages of its own.
+    /// A disk, volume or device; each has its own pages.
     Volume,
     /// Read or write.
     AccessKind,
-    /// Bytes: the length of the request where there is an offset, else the object's size.
+    /// Bytes: the length of the request if there is an offset, else the object's size.
     Size,
     /// The length of the request in sectors of 512 bytes.
     Sectors,
@@ -30,17 +30,17 @@ pub enum Role {
     Kind,
     /// Depth below the root, 0 to 255.
     Depth,
-    /// Why a page was written: none, synch, replace, recov, dsync, or 0 to 4.
+    /// Reason for a page write: none, synch, replace, recov, dsync, or 0 to 4.
     Reason,
     /// `1` or `true` if the reference belongs to a marked scan, `0` or `false` if not.
     Scan,
     /// The log position, in bytes.
     Lsn,
-    /// A time stamp. A trace is a sequence: the column is known, and not kept.
+    /// A time stamp. The column is recognised but not kept, since a trace is a sequence.
     Time,
 }
 
-/// Roles with their names on the command line and the headers that are recognised as them.
+/// Roles with their names on the command line and the headers that denote them.
 const ROLES: &[(Role, &str, &[&str])] = &[
     (Role::Page, "page", &["page_id", "pageid", "id", "key", "obj_id", "object", "object_id"]),
     (Role::Offset, "offset", &["byte_offset", "address", "byte_address"]),
@@ -168,7 +168,7 @@ impl Columns {
         self.places.iter().any(|(_, p)| matches!(p, Place::Header(_)))
     }
 
-    /// The role of each column, given the header's fields (none if there is no header).
+    /// Returns the role of each column, given the header's fields (none if there is no header).
     pub(crate) fn resolve(&self, header: &[String]) -> Result<Vec<Option<Role>>, String> {
         let mut roles = Vec::new();
         for (role, place) in &self.places {
@@ -195,7 +195,7 @@ impl Columns {
     }
 }
 
-/// The role that a header's field names, if it is a usual one.
+/// Returns the role that a header's field denotes, if it is a usual name.
 pub(crate) fn role_of_header(field: &str) -> Option<Role> {
     let field = field.trim().to_ascii_lowercase();
     if PAGE_HEADERS.contains(&field.as_str()) {
@@ -205,8 +205,8 @@ pub(crate) fn role_of_header(field: &str) -> Option<Role> {
     known.map(|(role, ..)| *role)
 }
 
-/// The role of each column by header alone; `None` unless a page or an address is among them. A
-/// number is no header: such a line is a reference.
+/// Returns the role of each column by header alone; `None` unless a page or an address is among
+/// them. A line with a number is a reference, not a header.
 pub(crate) fn roles_of_header(header: &[String]) -> Option<Vec<Option<Role>>> {
     if header.iter().any(|field| field.trim().parse::<f64>().is_ok()) {
         return None;

@@ -7,17 +7,16 @@
 //!
 //! The separator is a comma, semicolon, tab or blank, whichever the first line has (in this
 //! order). A run of blanks is one separator. Fields may be quoted, `""` inside quotes is a quote;
-//! a quoted field ends in its line. With `offset` (bytes) or `sector` (512 bytes) in place of
+//! a quoted field ends in its line. With `offset` (bytes) or `sector` (512 bytes) instead of
 //! `page`, a request of `size` bytes or `sectors` refers to every page it touches. A column
 //! `volume` keeps the pages of each disk apart.
 //!
-//! A header may be a comment. A line with a number where `--columns` says that there is one is a
-//! reference and never a header; a header that cannot be told from an id is an error.
+//! A header may be a comment. A line with a number in a column that `--columns` declares numeric
+//! is a reference, never a header. A header that could also be an id is an error.
 //!
-//! The crate `csv` reads every text as some records, so it would accept the text that is refused
-//! here. It appends the text behind a closing quote to the field, and a quote that is not closed
-//! swallows the rest of the trace. It has no separator that is a run of blanks, and drops comments
-//! unseen.
+//! The crate `csv` reads every text as records, so it would accept text that is refused here. It
+//! appends text after a closing quote to the field, and an unclosed quote swallows the rest of the
+//! trace. It does not support a run of blanks as a separator, and drops comments unseen.
 
 use std::borrow::Cow;
 
@@ -47,18 +46,18 @@ pub(crate) struct Csv {
     ops: Ops,
     spaces: Spaces,
     skipped: u64,
-    /// Lines behind the header that begin with `#`.
+    /// Number of lines after the header that begin with `#`.
     comments: u64,
     empty: u64,
     ignored: u64,
     larger: u64,
     times: bool,
     given: Given,
-    /// Columns of a recognised header that nothing is taken from.
+    /// Unused columns of a recognised header.
     unused: Vec<String>,
 }
 
-/// The fields of one line that mean something.
+/// Fields of one line that have a role.
 #[derive(Default)]
 struct Record<'a> {
     page: Option<Cow<'a, [u8]>>,
@@ -96,10 +95,10 @@ impl Csv {
         }
     }
 
-    /// Looks at a line before the first reference; `true` if it is none.
+    /// Examines a line before the first reference; returns `true` if it is no reference.
     ///
-    /// A comment may be the header: its roles hold until a header that is no comment, and only for
-    /// lines that are separated as it is, into as many fields.
+    /// A comment may be the header. Its roles hold until a header that is no comment, and only for
+    /// lines with the same separator and the same number of fields.
     fn begin(&mut self, line: &[u8]) -> Result<bool, String> {
         let (bare, is_comment) = match line.trim_ascii_start().strip_prefix(b"#") {
             Some(bare) => (bare, true),
@@ -147,7 +146,7 @@ impl Csv {
         }
     }
 
-    /// The roles of the columns, if these fields are the names of columns.
+    /// Returns the roles of the columns, if `fields` are names of columns.
     fn named_roles(&self, fields: &[String]) -> Result<Option<Vec<Option<Role>>>, String> {
         match &self.columns {
             None => Ok(roles_of_header(fields)),
@@ -168,9 +167,9 @@ impl Csv {
         self.roles = roles;
     }
 
-    /// Returns `true` if the first line is a header. With `--columns` given by number it is one if
-    /// no field that means something is a number or an operation, and one is a usual header or
-    /// should be a number.
+    /// Returns `true` if the first line is a header. With `--columns` given by number, it is a
+    /// header if no field with a role is a number or an operation, and one field is a usual header
+    /// or should be a number.
     fn looks_like_header(&self, fields: &[String]) -> bool {
         let known = self.roles.iter().zip(fields).filter_map(|(role, field)| {
             let role = role.filter(|role| *role != Role::Time)?;
@@ -190,8 +189,8 @@ impl Csv {
         !known.clone().any(is_data) && known.clone().any(is_name)
     }
 
-    /// Returns whether the first line may be a header or a row: its page has the usual name of a
-    /// column, its operation is a word that is both, such as `write`, and it has no number.
+    /// Returns `true` if the first line may be a header or a row: its page is a usual column name,
+    /// its operation is a word that is both, such as `write`, and it has no number.
     fn may_be_header(&self, fields: &[String]) -> bool {
         let of = |wanted: Role| {
             let at = self.roles.iter().position(|role| *role == Some(wanted))?;
@@ -222,7 +221,7 @@ impl Csv {
         Ok(record)
     }
 
-    /// The pages of a record; `None` for an operation that is skipped.
+    /// Returns the pages of a record; `None` for an operation that is skipped.
     fn run(&mut self, record: Record<'_>) -> Result<Option<Run>, String> {
         let Some(op) = record.op else {
             self.skipped += 1;
@@ -272,7 +271,7 @@ impl<'a> Record<'a> {
             Role::Offset => self.offset = Some(number(&field, u64::MAX)?),
             Role::Sector => self.offset = Some(number(&field, u64::MAX / BLOCK)? * BLOCK),
             Role::AccessKind => self.op = ops.find(&field)?,
-            // Of some objects the size is not known.
+            // Some objects have an unknown size.
             Role::Size | Role::Sectors if field.is_empty() => {}
             Role::Size => self.size = Some(number(&field, u64::MAX)?),
             Role::Sectors => self.size = Some(number(&field, u64::MAX / BLOCK)? * BLOCK),
@@ -338,7 +337,7 @@ impl LineFormat for Csv {
     }
 }
 
-/// The note on object sizes that did not count.
+/// Adds the note on object sizes that did not count.
 pub(crate) fn note_sizes(ignored: u64, larger: u64, notes: &mut Vec<String>) {
     if ignored > 0 {
         notes.push(format!(
@@ -348,7 +347,7 @@ pub(crate) fn note_sizes(ignored: u64, larger: u64, notes: &mut Vec<String>) {
     }
 }
 
-/// The separator of a line.
+/// Returns the separator of a line.
 pub(super) fn separator_of(line: &[u8]) -> u8 {
     let seen = |b: &&u8| line.contains(*b);
     b",;\t ".iter().find(seen).copied().unwrap_or(b',')
@@ -403,7 +402,7 @@ impl<'a> Iterator for Fields<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let mut line = self.rest.take()?;
         if self.separator == b' ' {
-            // A run of blanks is one separator, at the line's end none.
+            // A run of blanks is one separator; at the end of the line it is none.
             line = line.trim_ascii_start();
             if line.is_empty() {
                 return None;

@@ -1,20 +1,20 @@
 //! Detects the format of a trace from its name and its first bytes.
 //!
-//! In this order, and the first that fits decides:
+//! The rules apply in this order, and the first that fits decides:
 //!
-//! 1. `PAR1` at the start: Parquet (looked at before decompression).
-//! 2. Bytes that are no text: oracleGeneral if the records make sense as such (time never
-//!    decreases, next accesses are ahead). If the name has that word (as libCacheSim calls its
-//!    files), it is enough that next accesses are numbers of references. Else unknown.
+//! 1. `PAR1` at the start: Parquet (checked before decompression).
+//! 2. Binary data: oracleGeneral if the records are plausible (time never decreases, next
+//!    accesses are ahead). If the name has that word (as libCacheSim calls its files), next
+//!    accesses need only be numbers of references. Anything else is unknown.
 //! 3. Columns chosen by the caller: CSV.
 //! 4. Text with commas or semicolons (or `.csv` in the name): MSR Cambridge by its seven
 //!    columns, SPC by its five, else CSV if a header names a page column.
 //! 5. Words: a header that names a page makes it CSV. One word per line is text (a lone `*` among
 //!    them makes it LIRS), a word and an operation is text. Four numbers are `.lis` if the file
-//!    name has that extension, or the third is always 0 and the fourth never decreases.
-//!    **Two numbers** could be a page and a flag, a time and a page, a page and a size, or an
-//!    extent: only the extension `.extents` decides; otherwise the error asks for
-//!    `--trace-format`: a wrong guess would be a wrong result that looks right.
+//!    name has that extension, or the third is always 0 and the fourth never decreases. **Two
+//!    numbers** could be a page and a flag, a time and a page, a page and a size, or an extent.
+//!    Only the extension `.extents` decides. Otherwise the error asks for `--trace-format`, since
+//!    a wrong guess would be a wrong result that looks right.
 
 use std::path::Path;
 
@@ -27,12 +27,12 @@ use super::options::{Format, ReadOptions};
 use super::oracle_general;
 use super::parameters::{COLUMNS, FORMAT};
 
-/// Bytes of the trace that detection looks at.
+/// Bytes of the trace that detection reads.
 pub(crate) const SAMPLE: usize = 64 << 10;
-/// Lines that it looks at.
+/// Lines that detection reads.
 const LINES: usize = 1000;
 
-/// The format of the trace called `path` that begins with `data` (after decompression).
+/// Detects the format of the trace `path` whose decompressed bytes start with `data`.
 pub(crate) fn detect(
     path: &Path,
     data: &[u8],
@@ -77,7 +77,7 @@ pub(crate) fn detect(
     worded(&name, &data_lines, options).map_err(unknown)
 }
 
-/// The reason that a binary trace is not read.
+/// Returns the reason that a binary trace is not read.
 fn binary(data: &[u8], is_named: bool) -> String {
     if data.starts_with(b"\xff\xfe") || data.starts_with(b"\xfe\xff") {
         let named = match is_named {
@@ -96,7 +96,7 @@ fn binary(data: &[u8], is_named: bool) -> String {
     format!("{what}; {FORMAT} can name a format")
 }
 
-/// Text has no control characters but blanks and line ends.
+/// Returns `true` for text, which has no control characters except blanks and line ends.
 fn is_text(data: &[u8]) -> bool {
     data.iter().all(|b| *b >= b' ' || matches!(b, b'\t' | b'\r' | b'\n'))
 }
@@ -111,7 +111,7 @@ fn has_part(name: &str, part: &str) -> bool {
     name.split('.').skip(1).any(|one| one == part)
 }
 
-/// The first lines, without their ends; a last line that may be cut is left out.
+/// Returns the first lines without their ends. A last line that may be cut is left out.
 fn sample_lines(data: &[u8], is_whole_file: bool) -> Vec<&[u8]> {
     let end = match memchr::memrchr(b'\n', data) {
         Some(at) if !is_whole_file => at,
@@ -150,8 +150,8 @@ fn separated(line: &[u8], options: &ReadOptions) -> Result<Format, String> {
     Err(format!("{what} has no header that names a page: choose columns ({columns})"))
 }
 
-/// Decides between the formats of words. The first line decides for text, so that a damaged line
-/// further down is the reader's to complain about, with its number.
+/// Decides between the formats of words. For text the first line decides, so that the reader
+/// reports a damaged line further down, with its number.
 fn worded(name: &str, lines: &[&[u8]], options: &ReadOptions) -> Result<Format, String> {
     let rows: Vec<([&[u8]; 4], usize)> = lines.iter().map(|line| words::<4>(line)).collect();
     let first = lines.first().copied().unwrap_or_default();

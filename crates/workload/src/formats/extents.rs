@@ -33,7 +33,7 @@ impl LineFormat for Extents {
     }
 }
 
-/// The run that a start and a count name; counts empty ones.
+/// Returns the run of a start and a count; counts empty runs.
 pub(crate) fn run_of(start: &[u8], count: &[u8], empty: &mut u64) -> Result<Run, String> {
     let Some(first) = whole(start) else {
         return Err(format!("start {} is no 64-bit number", shown(start)));
@@ -45,7 +45,7 @@ pub(crate) fn run_of(start: &[u8], count: &[u8], empty: &mut u64) -> Result<Run,
     Run::pages(first, pages, Mark::READ)
 }
 
-/// The note on requests of length zero.
+/// Adds the note on requests of length zero.
 pub(crate) fn note_empty(empty: u64, notes: &mut Vec<String>) {
     if empty > 0 {
         notes.push(format!("{empty} requests of length 0 were skipped"));

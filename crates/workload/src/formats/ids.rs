@@ -1,4 +1,4 @@
-//! Page ids from tokens: numbers as they are, everything else numbered by first appearance.
+//! Page ids from tokens: numbers stay as they are, other tokens are numbered by first appearance.
 
 use hashbrown::HashMap;
 
@@ -7,16 +7,15 @@ use super::parameters::{COLUMNS, MAP_IDS};
 
 /// Turns id tokens into page numbers.
 ///
-/// The first id of a trace decides: if it is a number, all must be, and a later one that is not is
-/// damage, not a name. If it is none (or the caller requests it), *all* ids go through a dictionary
-/// and are numbered from 0 by first appearance, so that names and numbers in one file never meet on
-/// one page. A first id that is none before a second one that is a number may be a header, and is
-/// refused: it would be one reference too many. A missing id is an error. The dictionary is as
-/// large as the trace's distinct ids.
+/// The first id of a trace decides. If it is a number, all ids must be numbers, and a later name is
+/// damage. If it is a name (or the caller requests it), *all* ids go through a dictionary and are
+/// numbered from 0 by first appearance, so that names and numbers in one file never share a page. A
+/// name followed by a number may be a header, and is refused, since it would be one reference too
+/// many. A missing id is an error. The dictionary is as large as the trace's distinct ids.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     mode: Mode,
-    /// The first id, while it is the only one and is no number.
+    /// First id, while it is the only one and is no number.
     first: Option<Box<[u8]>>,
     negatives: u64,
 }
@@ -30,7 +29,7 @@ enum Mode {
 }
 
 impl Ids {
-    /// A reader of ids; `map` numbers all of them, whatever the first looks like.
+    /// Creates a reader of ids. With `map`, all ids are numbered by first appearance.
     pub(crate) fn new(map: bool) -> Ids {
         let mode = if map { Mode::Names(HashMap::new()) } else { Mode::Undecided };
         Ids { mode, first: None, negatives: 0 }
@@ -42,7 +41,7 @@ impl Ids {
         matches!(self.mode, Mode::Numbers)
     }
 
-    /// The page of `token`.
+    /// Returns the page of `token`.
     pub(crate) fn page(&mut self, token: &[u8]) -> Result<u64, String> {
         if token.is_empty() {
             return Err("the page id is missing".into());
@@ -82,7 +81,7 @@ impl Ids {
         }
     }
 
-    /// The page of an id that is a number already.
+    /// Returns the page of a numeric id.
     pub(crate) fn number(&mut self, id: u64) -> Result<u64, String> {
         match self.mode {
             Mode::Names(_) => self.page(id.to_string().as_bytes()),
@@ -90,7 +89,7 @@ impl Ids {
         }
     }
 
-    /// `-n` as a 64-bit two's complement: distinct from every id below 2⁶³.
+    /// Returns `-n` as a 64-bit two's complement, which differs from every id below 2⁶³.
     fn negative(&mut self, token: &[u8]) -> Option<u64> {
         let n = whole(token.strip_prefix(b"-")?).filter(|n| *n <= 1 << 63)?;
         self.negatives += 1;

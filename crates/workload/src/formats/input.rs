@@ -1,8 +1,8 @@
 //! A trace file as a stream of decompressed bytes in one large buffer.
 //!
 //! Compression is recognised by its magic number, never by the file's name alone. A damaged or cut
-//! stream does not end the data silently: the bytes before the damage are handed out, and the
-//! request for more is the error. The error therefore names the record that could not be read.
+//! stream does not end the data silently. The bytes before the damage are returned, and the
+//! request for more fails, so the error names the record that could not be read.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use flate2::bufread::GzDecoder;
 
 use crate::trace::TraceError;
 
-/// Bytes asked of the file at a time: large enough for bulk decoding, small enough for L2.
+/// Bytes per read of the file: large enough for bulk decoding, small enough for L2.
 const CHUNK: usize = 256 << 10;
-/// The longest record that is waited for; a text file with a longer line is no trace.
+/// Maximum bytes of a record; a text file with a longer line is no trace.
 const MAX_RECORD: usize = 1 << 20;
 
-/// The longest window of a zstd stream, as a power of two: the format's own limit.
+/// Largest window of a zstd stream, as a power of two: the format's own limit.
 const WINDOW_LOG_MAX: u32 = if cfg!(target_pointer_width = "64") { 31 } else { 30 };
 
-/// Bytes that are looked at to tell text.
+/// Bytes examined to recognise text.
 const HEAD: usize = 512;
 
 /// Compression of a stream.
@@ -43,7 +43,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Reads `raw` and looks through any compression; `path` names it in messages.
+    /// Opens `raw` and decompresses it if needed; `path` names it in messages.
     pub(crate) fn new(path: PathBuf, raw: Box<dyn Read + Send>) -> Result<Input, TraceError> {
         let io = |error| TraceError::Io { path: path.clone(), error };
         let (packing, reader) = unpack(raw).map_err(io)?;
@@ -51,25 +51,25 @@ impl Input {
         let mut input =
             Input { path, reader, packing, buf, start: 0, end: 0, eof: false, failed: None };
         let head = input.peek(HEAD);
-        // A text that says of itself that it is UTF-8; binary records are hardly without a zero.
+        // A byte-order mark declares UTF-8 text; binary records almost always contain a zero.
         if head.starts_with(b"\xef\xbb\xbf") && !head.iter().take(HEAD).any(|&byte| byte == 0) {
             input.consume(3);
         }
         Ok(input)
     }
 
-    /// The name of the file in messages.
+    /// Returns the name of the file in messages.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The bytes read and not yet consumed.
+    /// Returns the bytes that are read and not yet consumed.
     #[inline]
     pub(crate) fn data(&self) -> &[u8] {
         &self.buf[self.start..self.end]
     }
 
-    /// Returns `true` if the stream has ended or failed, so that `data` is all there will be.
+    /// Returns `true` if the stream has ended or failed, so that `data` is all that remains.
     pub(crate) fn is_at_end(&self) -> bool {
         self.eof || self.failed.is_some()
     }
@@ -89,8 +89,8 @@ impl Input {
         self.data()
     }
 
-    /// Reads further bytes behind `data`; `false` at the end. `record` is the number that the
-    /// next record would have, for the message.
+    /// Appends further bytes to `data`; returns `false` at the end. `record` is the number of the
+    /// next record, for the message.
     pub(crate) fn more(&mut self, record: u64) -> Result<bool, TraceError> {
         if let Some(error) = self.failed.take() {
             self.eof = true;
@@ -144,7 +144,8 @@ impl Input {
         }
     }
 
-    /// Damage of the compressed stream is a corrupt file; anything else is the system's doing.
+    /// Converts a read error. Damage of the compressed stream means a corrupt file; anything else
+    /// is an error of the system.
     fn failure(&self, source: io::Error, record: u64) -> TraceError {
         let path = self.path.clone();
         let name = match self.packing {
@@ -158,7 +159,7 @@ impl Input {
                 let reason = format!("the {name} stream ends in the middle: the file is cut off");
                 TraceError::Corrupt { path, record, reason }
             }
-            // Libzstd has no code for it here, but these words.
+            // Libzstd reports this case only by its text, not by a code.
             Other if source.to_string().contains("too much memory") => {
                 let reason = format!(
                     "the {name} stream has a window of more than 2^{WINDOW_LOG_MAX} bytes: pack \
@@ -175,7 +176,7 @@ impl Input {
     }
 }
 
-/// Looks at the first four bytes of `raw` and puts the right decoder in front.
+/// Examines the first four bytes of `raw` and adds the matching decoder.
 fn unpack(mut raw: Box<dyn Read + Send>) -> io::Result<(Packing, Box<dyn Read + Send>)> {
     let mut head = Vec::with_capacity(4);
     raw.by_ref().take(4).read_to_end(&mut head)?;
@@ -196,8 +197,8 @@ fn unpack(mut raw: Box<dyn Read + Send>) -> io::Result<(Packing, Box<dyn Read + 
     })
 }
 
-/// The members of a gzip file, one behind the other. What is behind the last one and is no member
-/// is an error of its own, and not an end in the middle of a member.
+/// Members of a gzip file, one after the other. Data after the last member that is no member is a
+/// separate error, not an end in the middle of a member.
 struct Members<R> {
     /// `None` at the end.
     decoder: Option<GzDecoder<R>>,
@@ -235,8 +236,8 @@ fn packing_of(head: &[u8]) -> Packing {
     }
 }
 
-/// What `data`, the beginning of a file, is packed with, if it is packed as traces are not read:
-/// the name, and the command that unpacks it.
+/// Returns the name of an unsupported compression of `data`, the start of a file, and the command
+/// that unpacks it; `None` if `data` has none.
 pub(crate) fn foreign_packing(data: &[u8]) -> Option<(&'static str, &'static str)> {
     match data {
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(("xz", "xz -dc")),

@@ -14,25 +14,26 @@ use super::input::Input;
 /// The largest number of pages that one request may have: 64 GiB of 4 KiB pages.
 pub(crate) const MAX_RUN: u64 = 1 << 24;
 
-/// Consecutive pages that one record refers to.
+/// Consecutive pages of one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub start: u64,
     pub count: u64,
     pub mark: Mark,
     pub lsn: Option<Lsn>,
-    /// The run is an object of several pages: pages after the first get ids of their own.
+    /// Set if the run is an object of several pages, whose pages after the first get scattered
+    /// ids.
     pub object: bool,
 }
 
 impl Run {
-    /// A single page.
+    /// Returns a run of a single page.
     #[inline]
     pub(crate) fn page(page: u64, mark: Mark) -> Run {
         Run { start: page, count: 1, mark, lsn: None, object: false }
     }
 
-    /// `count` pages from `start` on, if that is credible.
+    /// Returns `count` pages from `start` on, if that is plausible.
     #[inline]
     pub(crate) fn pages(start: u64, count: u64, mark: Mark) -> Result<Run, String> {
         if count > MAX_RUN {
@@ -44,7 +45,7 @@ impl Run {
         Ok(Run { start, count, mark, lsn: None, object: false })
     }
 
-    /// The pages that `len` bytes from `offset` on touch.
+    /// Returns the pages that `len` bytes from `offset` on touch.
     pub(crate) fn bytes(offset: u64, len: u64, page_size: u64, mark: Mark) -> Result<Run, String> {
         let Some(end) = offset.checked_add(len) else {
             return Err(format!("bytes {offset} + {len} exceed 64 bits"));
@@ -54,7 +55,7 @@ impl Run {
         Run::pages(first, count, mark)
     }
 
-    /// An object of `size` bytes: one reference to each of its pages, at least one.
+    /// Returns an object of `size` bytes: one reference to each of its pages, at least one.
     pub(crate) fn object(id: u64, size: u64, page_size: u64, mark: Mark) -> Result<Run, String> {
         let count = size.div_ceil(page_size).max(1);
         if count > MAX_RUN {
@@ -70,7 +71,7 @@ impl Run {
         if self.object {
             self.move_object(batch, n);
         } else if n == 1 {
-            // The last page of all has no successor: a range could not hold it.
+            // The last possible page has no successor, so a range could not hold it.
             batch.pages.push(self.start);
             self.start = self.start.wrapping_add(1);
         } else {
@@ -85,8 +86,9 @@ impl Run {
         n as usize
     }
 
-    /// An object's id numbers its first page. The others get ids scattered over 64 bits, so that
-    /// objects with neighbouring ids do not share pages; two meet with a chance of 2⁻⁶⁴.
+    /// Appends `n` pages of an object. The first page has the object's id. The others get ids
+    /// scattered over 64 bits, so that objects with neighbouring ids do not share pages; two ids
+    /// collide with a chance of 2⁻⁶⁴.
     fn move_object(&mut self, batch: &mut Batch, n: u64) {
         for _ in 0..n {
             batch.pages.push(self.start);
@@ -95,7 +97,7 @@ impl Run {
     }
 }
 
-/// A bijective mix of 64 bits (the finaliser of splitmix64).
+/// Mixes 64 bits bijectively (the finaliser of splitmix64).
 fn scatter(id: u64) -> u64 {
     let x = id.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -105,11 +107,11 @@ fn scatter(id: u64) -> u64 {
 
 /// The progress in parsing a block of lines.
 pub(crate) struct Parsed {
-    /// Bytes of whole lines that are done.
+    /// Bytes of the parsed whole lines.
     pub bytes: usize,
-    /// Lines among them.
+    /// Number of parsed lines.
     pub lines: u64,
-    /// A complaint about the line after them.
+    /// Fault of the next line, if it has one.
     pub error: Option<String>,
 }
 
@@ -146,7 +148,7 @@ pub(crate) trait LineFormat: Send {
     fn notes(&self, notes: &mut Vec<String>);
 }
 
-/// A trace in a line format.
+/// Reader of a trace in a line format.
 pub(crate) struct Lines<F> {
     input: Input,
     format: F,
@@ -215,7 +217,7 @@ impl Run {
     }
 }
 
-/// Splits a line at blanks; at most `N` fields are returned, with the number there were.
+/// Splits a line at blanks. Returns at most `N` fields, and the number of all fields.
 pub(crate) fn words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     let mut fields: [&[u8]; N] = [b""; N];
     let mut found = 0;

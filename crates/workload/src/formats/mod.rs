@@ -1,8 +1,8 @@
 //! Trace formats: one file each, and [`open`] to read any of them. [`crate::write`] writes.
 //!
-//! Every reader streams: memory does not grow with the trace, except for the dictionary of a
-//! trace with non-numeric ids. A damaged file is an error that names file, record and reason; it
-//! is never a short trace.
+//! Every reader streams. Its memory does not grow with the trace, except for the dictionary of a
+//! trace with non-numeric ids. A damaged file is an error that names file, record and reason,
+//! never a short trace.
 
 mod columns;
 mod csv;

@@ -10,8 +10,8 @@
 //! └ Windows file time, not kept
 //! ```
 //!
-//! Spaces are numbered by first appearance and put above bit 48 of the page, so that the pages
-//! of a file with one disk keep their numbers.
+//! Spaces are numbered by first appearance. The number is stored above bit 48 of the page, so
+//! that the pages of a file with one disk keep their numbers.
 
 use millpond_base::Mark;
 

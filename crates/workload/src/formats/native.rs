@@ -1,4 +1,4 @@
-//! Parquet: Millpond's own columns, one row per reference, or those of others.
+//! Parquet with one row per reference, in Millpond's own columns or in those of others.
 //!
 //! ```text
 //! column  type             meaning
@@ -11,12 +11,12 @@
 //! lsn     INT64 unsigned   log position; null where unknown
 //! ```
 //!
-//! Any integer width is accepted, floats that are whole numbers, and texts as pages, which are
-//! numbered by first appearance; nulls, too, except in `page`. Unknown columns are ignored. In a
-//! file without a column `page`, `--columns` or the usual headers of separated values say which
-//! column is what.
+//! Integers of any width and floats that are whole numbers are accepted. Texts are accepted as
+//! pages, which are numbered by first appearance, and nulls everywhere except in `page`. Unknown
+//! columns are ignored. In a file without a column `page`, `--columns` or the usual headers of
+//! separated values assign the roles.
 //!
-//! Columns are read side by side, a batch at a time: memory is bounded by the file's own page
+//! Columns are read side by side, a batch at a time, so memory is bounded by the file's own page
 //! size, not by its row groups.
 
 use std::fs::File;
@@ -40,14 +40,14 @@ use super::parquet_cells::{BadRow, Cells, SKIP, Words, guarded};
 use super::spaces::Spaces;
 use super::spc::BLOCK;
 
-/// The columns, in the order in which they are written.
+/// Names of the columns, in the order of writing.
 pub(crate) const COLUMNS: [&str; 7] = ["page", "op", "reason", "kind", "depth", "scan", "lsn"];
 
 /// Roles of the columns, in the order of `COLUMNS`.
 const ROLES: [Role; 7] =
     [Role::Page, Role::AccessKind, Role::Reason, Role::Kind, Role::Depth, Role::Scan, Role::Lsn];
 
-/// Rows that are decoded at a time.
+/// Rows decoded at a time.
 const STEP: usize = 1 << 14;
 
 /// Reads Parquet.
@@ -67,14 +67,14 @@ pub(crate) struct Native {
 /// A row group being read.
 struct Group {
     columns: Vec<(Role, Cells)>,
-    /// Rows that are not decoded yet.
+    /// Rows not decoded yet.
     left: usize,
-    /// Rows that are decoded, and how many of them were handed out.
+    /// Number of decoded rows, and of those already returned.
     decoded: usize,
     at: usize,
 }
 
-/// The conversion of rows to references where a row is not one page.
+/// Conversion of rows to references, if a row is not one page.
 struct Pages {
     /// `true` if a row may be no page, or several.
     are_runs: bool,
@@ -98,7 +98,7 @@ impl Native {
         Native::with(path, file, options, "lsn")
     }
 
-    /// Like `open`, where log positions are those of the column `rec_lsn`.
+    /// Like `open`, with log positions from the column `rec_lsn`.
     pub(crate) fn rec_lsns(path: &Path, file: File) -> Result<Native, TraceError> {
         Native::with(path, file, &ReadOptions::default(), "rec_lsn")
     }
@@ -171,9 +171,9 @@ impl Native {
         Ok(true)
     }
 
-    /// Takes rows of the open group that have up to `limit` references; returns how many rows.
-    /// What is decoded at a time does not depend on the limit, so that damage is found at the same
-    /// record however a trace is read.
+    /// Takes rows of the open group with up to `limit` references; returns the number of rows. The
+    /// decoding step does not depend on the limit, so that damage is found at the same record
+    /// however a trace is read.
     fn rows(&mut self, batch: &mut Batch, limit: usize) -> Result<usize, BadRow> {
         let Some(group) = &mut self.open else { return Ok(0) };
         if group.at == group.decoded {
@@ -203,7 +203,7 @@ impl Native {
 }
 
 impl Group {
-    /// The column with `role`, from the first row that was not handed out.
+    /// Returns the column with `role`, from the first row not yet returned.
     fn cell(&self, role: Role) -> Option<&[i64]> {
         let cells = self.columns.iter().find(|(known, _)| *known == role);
         cells.map(|(_, cells)| &cells.values[self.at..self.decoded])
@@ -221,7 +221,7 @@ impl Group {
     }
 }
 
-/// The columns that a mark is made of.
+/// Columns that make up a mark.
 struct Marks<'a> {
     op: Option<&'a [i64]>,
     reason: Option<&'a [i64]>,
@@ -252,8 +252,8 @@ const REASONS: [Reason; 5] =
     [Reason::None, Reason::Synch, Reason::Replace, Reason::Recov, Reason::Dsync];
 
 impl Pages {
-    /// Appends up to `limit` references of rows; returns how many rows were taken. What does not
-    /// fit of the last one is left in `rest`.
+    /// Appends up to `limit` references of rows; returns the number of rows taken. The remainder
+    /// of the last row is left in `rest`.
     fn runs(&mut self, group: &Group, batch: &mut Batch, limit: usize) -> Result<usize, BadRow> {
         let marks = Marks::of(group);
         let [page, offset, sector, size, sectors, volume, lsn] = [
@@ -316,7 +316,7 @@ impl Pages {
     }
 }
 
-/// The columns that are read, and the names of those that are not, where they may be missed.
+/// Returns the columns to read, and the names of unread columns that a user may miss.
 #[expect(clippy::type_complexity, reason = "two lists, taken apart by the only caller")]
 fn places(
     reader: &SerializedFileReader<File>,
@@ -352,7 +352,7 @@ fn places(
     };
     let own: Vec<Option<Role>> =
         (0..names.len()).map(|at| own(at).filter(|_| is_flat(at))).collect();
-    // The names of nested columns, such as the key of a map, mean nothing.
+    // Names of nested columns, such as the key of a map, are ignored.
     let flat: Vec<String> = names
         .iter()
         .enumerate()
@@ -373,7 +373,7 @@ fn places(
             ));
         }
     };
-    // Of a recording, one of two log positions is read.
+    // A recording has two log positions, of which one is read.
     let is_position = |name: &str| matches!(name, "lsn" | "page_lsn" | "rec_lsn");
     let unused =
         names.iter().zip(&roles).filter(|(name, role)| role.is_none() && !is_position(name));
@@ -381,14 +381,14 @@ fn places(
     Ok((of_roles(roles), unused))
 }
 
-/// The roles of columns by our own names, and of the others by the usual headers.
+/// Returns the roles of columns by our own names, and of the others by the usual headers.
 fn with_own(own: Vec<Option<Role>>, usual: &[Option<Role>]) -> Vec<Option<Role>> {
     let is_free = |role: &Role| !own.contains(&Some(*role)) && *role != Role::Lsn;
     let usual = |at: usize| usual.get(at).copied().flatten().filter(is_free);
     own.iter().enumerate().map(|(at, own)| own.or(usual(at))).collect()
 }
 
-/// Returns `true` if a column has any value, as far as the file's statistics tell.
+/// Returns `true` if a column may have a value, by the file's statistics.
 fn has_values(reader: &SerializedFileReader<File>, at: usize) -> bool {
     reader.metadata().row_groups().iter().any(|group| {
         let nulls = group.column(at).statistics().and_then(|s| s.null_count_opt());

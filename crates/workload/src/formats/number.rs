@@ -1,13 +1,13 @@
 //! Decimal numbers from bytes, eight digits at a time.
 //!
 //! Decoding is in the critical path of every simulation from a text file. A loop over single
-//! digits mispredicts once per number, at its end; looking at eight bytes as one word does not.
+//! digits mispredicts once per number, at its end. Reading eight bytes as one word avoids that.
 
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 const TENS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// The decimal number at the start of `bytes` and how many digits it has.
+/// Returns the decimal number at the start of `bytes` and its number of digits.
 ///
 /// `None` if there is no digit, or the number does not fit into 64 bits.
 #[inline(always)]
@@ -27,7 +27,7 @@ pub(crate) fn digits(bytes: &[u8]) -> Option<(u64, usize)> {
     digits_slowly(bytes)
 }
 
-/// Value and number of the leading digits among eight bytes.
+/// Returns the value and number of the leading digits among eight bytes.
 #[inline(always)]
 fn up_to_eight(word: u64) -> (u64, usize) {
     let nibbles = word ^ ZEROS;
@@ -45,7 +45,7 @@ fn up_to_eight(word: u64) -> (u64, usize) {
     (v, len)
 }
 
-/// Long numbers, and those at the very end of a buffer.
+/// Decodes long numbers, and numbers at the end of a buffer.
 #[inline(never)]
 fn digits_slowly(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
@@ -57,13 +57,13 @@ fn digits_slowly(bytes: &[u8]) -> Option<(u64, usize)> {
     if len == 0 { None } else { Some((value, len)) }
 }
 
-/// The number that `token` consists of, if it is nothing but digits and fits.
+/// Returns the number in `token`, if it is all digits and fits.
 #[inline]
 pub(crate) fn whole(token: &[u8]) -> Option<u64> {
     digits(token).filter(|(_, len)| *len == token.len()).map(|(value, _)| value)
 }
 
-/// A byte string as it may be shown in a message: printable, and cut at 40 bytes.
+/// Formats a byte string for a message: printable, and cut at 40 bytes.
 pub(crate) fn shown(token: &[u8]) -> String {
     let cut = &token[..token.len().min(40)];
     let more = if cut.len() < token.len() { "…" } else { "" };

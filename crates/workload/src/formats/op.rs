@@ -9,7 +9,7 @@ use crate::trace::TraceError;
 use super::number::shown;
 use super::parameters::OPS;
 
-/// The operation that `token` names.
+/// Returns the operation that `token` names.
 ///
 /// Reads: R, read, get, load, 0, 28 (SCSI READ(10)). Writes: W, write, set, put, store, 1,
 /// 2a (SCSI WRITE(10)). Case does not matter.
@@ -29,7 +29,7 @@ pub(crate) fn parse_op(token: &[u8]) -> Result<AccessKind, String> {
     }
 }
 
-/// Words of a trace for its operations, beside the usual ones: `gets=R,cas=W,D=skip`.
+/// Additional words of a trace for its operations: `gets=R,cas=W,D=skip`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Ops {
     /// Each word with its operation; `None` skips the reference.
@@ -37,12 +37,12 @@ pub struct Ops {
 }
 
 impl Ops {
-    /// Returns `true` if no word has a meaning of its own.
+    /// Returns `true` if there are no additional words.
     pub(crate) fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// The operation that `token` names; `None` if its reference is to be skipped.
+    /// Returns the operation that `token` names; `None` if its reference must be skipped.
     pub(crate) fn find(&self, token: &[u8]) -> Result<Option<AccessKind>, String> {
         let own = self.words.iter().find(|(word, _)| token.eq_ignore_ascii_case(word.as_bytes()));
         own.map_or_else(|| parse_op(token).map(Some), |(_, op)| Ok(*op))
@@ -76,7 +76,7 @@ impl FromStr for Ops {
     }
 }
 
-/// The note on references that [`OPS`] skipped.
+/// Adds the note on references that [`OPS`] skipped.
 pub(crate) fn note_skipped(skipped: u64, notes: &mut Vec<String>) {
     if skipped > 0 {
         notes.push(format!("{skipped} references were skipped, as {OPS} says"));

@@ -1,4 +1,4 @@
-//! Opening a trace: detection, the reader, and the checks that hold for every format.
+//! Opening a trace: detection, choice of the reader, and checks for every format.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,8 +27,8 @@ use millpond_base::Parameter;
 ///
 /// # Errors
 /// [`TraceError::Io`] if the file cannot be opened, [`TraceError::UnknownFormat`] if no format
-/// fits, [`TraceError::Empty`] if there is nothing in it, [`TraceError::Options`] for a page size
-/// of 0 or columns for a format that has none.
+/// fits, [`TraceError::Empty`] if the trace is empty, [`TraceError::Options`] for a page size of 0
+/// or columns for a format that has none.
 pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Box<dyn Source>, TraceError> {
     let path = path.as_ref();
     check(options)?;
@@ -49,7 +49,8 @@ pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Box<dyn Sou
 }
 
 /// Returns `true` if the trace at `path` can be read only once: standard input (`-`), a pipe, a
-/// socket or a terminal. Opening such a trace again would wait for ever, or lose what was read.
+/// socket or a terminal. Opening such a trace again would wait forever, or lose the data already
+/// read.
 pub fn is_read_once(path: impl AsRef<Path>) -> bool {
     let path = path.as_ref();
     let is_stream = |found: std::fs::Metadata| {
@@ -59,8 +60,8 @@ pub fn is_read_once(path: impl AsRef<Path>) -> bool {
     path.as_os_str() == "-" || std::fs::metadata(path).is_ok_and(is_stream)
 }
 
-/// Opens a storage-level trace of Millpond's own format; the log position of each reference is its
-/// recLSN, 0 where it has none, and not the log's end at that time. Traces without recLSNs have no
+/// Opens a storage-level trace of Millpond's own format. The log position of each reference is its
+/// recLSN (0 if it has none) instead of the log's end at that time. Traces without recLSNs have no
 /// log positions at all.
 ///
 /// # Errors
@@ -78,7 +79,7 @@ pub fn open_rec_lsns(path: impl AsRef<Path>) -> Result<Box<dyn Source>, TraceErr
 
 /// Opens a trace that `reader` delivers; `name` is the file's name in messages and detection.
 ///
-/// Every format but Parquet can be read so, compressed or not.
+/// Every format except Parquet can be read this way, compressed or not.
 ///
 /// # Errors
 /// As [`open`].
@@ -108,8 +109,8 @@ fn check(options: &ReadOptions) -> Result<(), TraceError> {
 
 /// Opens the file at `path`; `None` for standard input (`-`).
 ///
-/// A trace is opened once, here: a named pipe that is opened, closed and opened again loses what
-/// was written to it, or has no writer any more.
+/// A trace is opened only here and only once. A named pipe that is opened, closed and opened again
+/// loses written data, or has no writer any more.
 fn open_once(path: &Path) -> Result<Option<File>, TraceError> {
     if path.as_os_str() == "-" {
         return Ok(None);
@@ -122,8 +123,8 @@ fn open_once(path: &Path) -> Result<Option<File>, TraceError> {
     Ok(Some(file))
 }
 
-/// Returns `true` if the file itself (not what is compressed in it) begins as Parquet does. The
-/// file's position stays at its beginning; a pipe is not read at all.
+/// Returns `true` if the file itself, not its decompressed content, begins like Parquet. The
+/// file's position stays at the start; a pipe is not read at all.
 fn is_parquet(path: &Path, file: &File) -> Result<bool, TraceError> {
     let io = |error| TraceError::Io { path: path.into(), error };
     if !file.metadata().map_err(io)?.is_file() {
@@ -185,7 +186,7 @@ fn lines<F: super::lines::LineFormat + 'static>(
     Box::new(Checked { unused, ..Checked::new(path, Lines::new(input, format)) })
 }
 
-/// The note on options that were given and that `format` does not use.
+/// Returns the note on given options that `format` does not use.
 fn unused(format: Format, options: &ReadOptions) -> Option<String> {
     use Format::{Csv, Lirs, Msr, OracleGeneral, Parquet, Spc, Text};
     let all = [
@@ -201,11 +202,11 @@ fn unused(format: Format, options: &ReadOptions) -> Option<String> {
         .then(|| format!("not used with the format {}: {}", format.id(), names.join(", ")))
 }
 
-/// A reader whose trace must hold at least one reference, and that stays ended once it ended.
+/// Wrapper of a reader. Its trace must hold at least one reference, and stays ended after its end.
 struct Checked<S> {
     path: PathBuf,
     inner: S,
-    /// The note on options that the format does not use.
+    /// Note on options that the format does not use.
     unused: Option<String>,
     is_empty: bool,
     has_ended: bool,

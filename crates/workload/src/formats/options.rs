@@ -1,4 +1,4 @@
-//! Options that a caller may set before a trace is read: its format, columns and page size.
+//! Options of reading a trace: its format, columns and page size.
 
 use std::str::FromStr;
 
@@ -34,7 +34,7 @@ pub enum Format {
     Parquet,
 }
 
-/// The description of a format, for the choice of one.
+/// Description of a format, for choosing one.
 #[derive(Clone, Copy, Debug)]
 pub struct FormatInfo {
     /// The format described.
@@ -43,7 +43,7 @@ pub struct FormatInfo {
     pub id: &'static str,
     /// Summary of the format, in a line.
     pub summary: &'static str,
-    /// One record of it.
+    /// Example record.
     pub example: &'static str,
     /// `true` if the format can be written too.
     pub writable: bool,
@@ -117,7 +117,7 @@ pub const FORMATS: &[FormatInfo] = &[
 ];
 
 impl Format {
-    /// The format's name on the command line.
+    /// Returns the format's name on the command line.
     pub fn id(self) -> &'static str {
         FORMATS.iter().find(|f| f.format == self).map_or("unknown", |f| f.id)
     }
@@ -145,11 +145,11 @@ impl FromStr for Format {
 /// Options of reading a trace. `ReadOptions::default()` detects everything.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// The format, where detection is not wanted.
+    /// Format of the trace; `None` detects it.
     pub format: Option<Format>,
-    /// Columns of a CSV file; its header decides where this is `None`.
+    /// Columns of a CSV file; with `None` its header decides.
     pub columns: Option<Columns>,
-    /// Meanings of words for operations, beside the usual ones.
+    /// Additional words for operations.
     pub ops: Ops,
     /// Bytes per page, for formats that address bytes. At least 1.
     pub page_size: u64,
@@ -172,7 +172,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// Options that are of use with some columns only.
+/// Options that only some columns use.
 #[derive(Debug)]
 pub(crate) struct Given {
     ops: bool,
@@ -186,7 +186,7 @@ impl Given {
         Given { ops: !options.ops.is_empty(), expand_sizes, map_ids }
     }
 
-    /// The note on options that were given and that these columns have no use for.
+    /// Adds the note on given options that the columns do not use.
     pub(crate) fn note(&self, has: impl Fn(Role) -> bool, notes: &mut Vec<String>) {
         let has_sizes = has(Role::Size) || has(Role::Sectors);
         let all = [

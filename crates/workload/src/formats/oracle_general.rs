@@ -7,7 +7,7 @@
 //!                                          object, from 1; -1 or the largest if there is none
 //! ```
 //!
-//! The format does not tell reads from writes; time and next access are not kept.
+//! The format does not distinguish reads from writes. Time and next access are not kept.
 
 use millpond_base::Mark;
 
@@ -37,7 +37,7 @@ impl OracleGeneral {
         OracleGeneral { input, page_size, expand_sizes, rest, records: 0, sized: 0, larger: 0 }
     }
 
-    /// One reference per record.
+    /// Appends one reference per record.
     fn plain(&mut self, batch: &mut Batch, limit: usize) {
         let data = self.input.data();
         let n = (data.len() / RECORD).min(limit);
@@ -56,7 +56,7 @@ impl OracleGeneral {
         self.input.consume(n * RECORD);
     }
 
-    /// One reference per page of each object.
+    /// Appends one reference per page of each object.
     fn expanded(&mut self, batch: &mut Batch, limit: usize) -> Result<(), TraceError> {
         let mut room = limit - self.rest.move_into(batch, limit);
         while room > 0
@@ -118,14 +118,14 @@ impl Source for OracleGeneral {
     }
 }
 
-/// More references than these are in no trace: a next access that is numbered higher is none.
+/// Upper limit of a trace's references; a next access with a higher number means none.
 const REFERENCES_MAX: i64 = 1 << 48;
 
-/// Returns `true` if `data`, the beginning of a file, can be oracleGeneral: time never decreases,
-/// and each next access is behind its own record or is none.
+/// Returns `true` if `data`, the start of a file, can be oracleGeneral: time never decreases, and
+/// each next access is none or later than its own record.
 pub(crate) fn fits(data: &[u8], is_whole_file: bool) -> bool {
     let (records, left) = data.as_chunks::<RECORD>();
-    // A cut file is for the reader to complain about, if there is enough of it to tell.
+    // The reader reports a cut file, if enough of it is left for detection.
     let least = if is_whole_file && !left.is_empty() { 8 } else { 1 };
     if records.len() < least {
         return false;
@@ -140,7 +140,7 @@ pub(crate) fn fits(data: &[u8], is_whole_file: bool) -> bool {
 }
 
 /// Returns `true` if `data` can be oracleGeneral that was cut out of a longer trace, or sorted
-/// anew: each next access is the number of a reference or is none.
+/// again: each next access is the number of a reference, or none.
 pub(crate) fn may_fit(data: &[u8]) -> bool {
     let (records, _) = data.as_chunks::<RECORD>();
     records.iter().all(|record| is_next(record, 1))

@@ -1,4 +1,4 @@
-//! The parameters of reading a trace, as messages name them.
+//! Parameters for reading a trace, as messages name them.
 
 use millpond_base::Parameter;
 
@@ -8,7 +8,7 @@ pub(crate) const FORMAT: Parameter = Parameter::with_flag("format", "trace_forma
 pub(crate) const COLUMNS: Parameter = Parameter::new("columns");
 /// Words for operations.
 pub(crate) const OPS: Parameter = Parameter::new("ops");
-/// As many references as a request has pages.
+/// One reference for each page of a request.
 pub(crate) const EXPAND_SIZES: Parameter = Parameter::new("expand_sizes");
 /// Pages numbered from 0.
 pub(crate) const MAP_IDS: Parameter = Parameter::new("map_ids");

@@ -24,11 +24,11 @@ use super::number::shown;
 use super::op::Ops;
 use super::spc::BLOCK;
 
-/// The value of an operation whose reference is skipped.
+/// Operation value of a skipped reference.
 pub(super) const SKIP: i64 = 2;
 
-/// A float type as it is stored: it has every whole number below a power of two. That power itself
-/// may stand for the number above it, too.
+/// A stored float type. It represents every whole number below a power of two; that power itself
+/// may also stand for the next number.
 #[derive(Clone, Copy)]
 struct FloatKind {
     bits: u32,
@@ -38,7 +38,7 @@ struct FloatKind {
 const FLOAT: FloatKind = FloatKind { bits: 32, digits: f32::MANTISSA_DIGITS };
 const DOUBLE: FloatKind = FloatKind { bits: 64, digits: f64::MANTISSA_DIGITS };
 
-/// The meanings of words in columns.
+/// Dictionaries for words in columns.
 pub(super) struct Words {
     /// Pages.
     pub ids: Ids,
@@ -48,23 +48,23 @@ pub(super) struct Words {
     pub ops: Ops,
 }
 
-/// A row that cannot be read, and the reason.
+/// An unreadable row, and the reason.
 pub(super) struct BadRow {
-    /// The row, counted from the first one that was asked for.
+    /// Number of the row, from the first requested one.
     pub row: usize,
-    /// The fault, in words.
+    /// Description of the fault.
     pub reason: String,
 }
 
 impl BadRow {
-    /// Returns a function that makes an error of the value, or row, number `row`.
+    /// Returns a function that makes an error about row or value `row`.
     fn at(row: usize) -> impl Fn(String) -> BadRow {
         move |reason| BadRow { row, reason }
     }
 }
 
 impl From<String> for BadRow {
-    /// Names the first row, for what concerns no row in particular.
+    /// Names the first row, for an error about no particular row.
     fn from(reason: String) -> BadRow {
         BadRow { row: 0, reason }
     }
@@ -75,13 +75,13 @@ pub(super) struct Cells {
     role: Role,
     reader: Typed,
     is_optional: bool,
-    /// True if values that look negative are large ones.
+    /// Set if stored negative values are large unsigned ones.
     is_unsigned: bool,
-    /// Digits behind the point of a decimal, which is stored without its point.
+    /// Digits after the point of a decimal, which is stored without its point.
     scale: u32,
     largest: i64,
     levels: Vec<i16>,
-    /// The values of the last step.
+    /// Values of the last step.
     pub values: Vec<i64>,
 }
 
@@ -95,7 +95,7 @@ enum Typed {
 }
 
 impl Cells {
-    /// Opens column `at` of a row group, which holds what `role` says.
+    /// Opens column `at` of a row group, which has the role `role`.
     pub(super) fn open(
         reader: &SerializedFileReader<File>,
         group: usize,
@@ -145,7 +145,7 @@ impl Cells {
         Ok(Cells { role, reader, is_optional, is_unsigned, scale, largest, levels, values })
     }
 
-    /// Decodes the next `n` values; nulls are 0, except where a reference cannot be without.
+    /// Decodes the next `n` values. A null becomes 0, or an error if a reference needs the value.
     pub(super) fn read(&mut self, n: usize, words: &mut Words) -> Result<(), BadRow> {
         self.levels.clear();
         self.values.clear();
@@ -162,14 +162,14 @@ impl Cells {
         }
     }
 
-    /// The row of an error that names a value: nulls have none.
+    /// Converts a value's number in an error to its row, since nulls have no value.
     fn in_rows(&self, bad: BadRow) -> BadRow {
         let mut valued = self.levels.iter().enumerate().filter(|(_, level)| **level != 0);
         let row = valued.nth(bad.row).map_or(bad.row, |(row, _)| row);
         BadRow { row, ..bad }
     }
 
-    /// Decodes values, without nulls. Returns whether all of them are what the role demands.
+    /// Decodes values without nulls. Returns `true` if they are already checked.
     fn decode(&mut self, n: usize, words: &mut Words) -> Result<bool, BadRow> {
         let levels = self.is_optional.then_some(&mut self.levels);
         let (values, role) = (&mut self.values, self.role);
@@ -226,7 +226,7 @@ impl Cells {
         Ok(is_checked)
     }
 
-    /// Checks that all values are within what the role allows.
+    /// Checks that all values are within the role's range.
     fn check(&self) -> Result<(), BadRow> {
         let is_size = matches!(self.role, Role::Offset | Role::Sector | Role::Size | Role::Sectors);
         let is_signed = is_size && !self.is_unsigned;
@@ -241,7 +241,7 @@ impl Cells {
         Ok(())
     }
 
-    /// Puts zeros where the levels say that a value is null.
+    /// Inserts zeros for the values that the levels mark as null.
     fn spread(&mut self, n: usize) -> Result<(), BadRow> {
         let nulls = self.levels.iter().filter(|level| **level == 0).count();
         let Some(first) = self.levels.iter().position(|level| *level == 0) else { return Ok(()) };
@@ -271,7 +271,7 @@ impl Cells {
     }
 }
 
-/// Reads exactly `n` rows, or says why not.
+/// Reads exactly `n` rows, or returns the reason for failing.
 fn records<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     n: usize,
@@ -304,10 +304,10 @@ fn word_value(role: Role, word: &[u8], words: &mut Words) -> Result<i64, String>
     }
 }
 
-/// Returns whether a column of integers holds numbers: dates and times are none.
+/// Returns `true` if a column of integers holds numbers, not dates or times.
 fn is_number(column: &ColumnDescriptor) -> bool {
     match column.logical_type_ref() {
-        // Of an unknown type are columns of nulls.
+        // Columns of nulls have an unknown type.
         Some(LogicalType::Integer(_) | LogicalType::Decimal(_) | LogicalType::Unknown) => true,
         Some(_) => false,
         None => !matches!(
@@ -321,7 +321,7 @@ fn is_number(column: &ColumnDescriptor) -> bool {
     }
 }
 
-/// The type of a column for an error: how it is stored, and what it stands for.
+/// Returns a column's type for an error: the stored type and the logical type.
 fn kind_of(column: &ColumnDescriptor) -> String {
     let stored = column.physical_type();
     let means = match (column.converted_type(), column.logical_type_ref()) {
@@ -335,7 +335,7 @@ fn kind_of(column: &ColumnDescriptor) -> String {
     format!("{stored} ({means})")
 }
 
-/// Turns digits without a point into the numbers that they stand for.
+/// Converts decimals, stored without their point, to whole numbers.
 fn whole_decimals(values: &mut [i64], scale: u32) -> Result<(), BadRow> {
     if scale > 0 {
         for (at, value) in values.iter_mut().enumerate() {
@@ -345,9 +345,9 @@ fn whole_decimals(values: &mut [i64], scale: u32) -> Result<(), BadRow> {
     Ok(())
 }
 
-/// Returns the number that a decimal is, from its digits without the point.
+/// Returns the whole number of a decimal, from its digits without the point.
 fn whole_decimal(digits: i64, scale: u32) -> Result<i64, String> {
-    // A larger unit than any number has only zeros before the point.
+    // If the unit exceeds any number, only zeros are before the point.
     let unit = 10u64.checked_pow(scale).unwrap_or(u64::MAX);
     let (whole, rest) = (digits.unsigned_abs() / unit, digits.unsigned_abs() % unit);
     if rest > 0 {
@@ -358,8 +358,8 @@ fn whole_decimal(digits: i64, scale: u32) -> Result<i64, String> {
     Ok(if digits < 0 { -whole } else { whole })
 }
 
-/// Returns the number that a float stands for: integers with gaps are floats in many a data frame.
-/// Of a size a rounded number will do, up to where a double is exact; ids and addresses are exact.
+/// Returns the whole number that a float represents; many data frames store integers with gaps as
+/// floats. A size may be rounded, as far as a double is exact. Ids and addresses must be exact.
 fn whole_number(value: f64, kind: FloatKind, role: Role) -> Result<i64, String> {
     if value.fract() != 0.0 {
         return Err(format!("{value} is no whole number"));
@@ -380,8 +380,8 @@ fn whole_number(value: f64, kind: FloatKind, role: Role) -> Result<i64, String> 
     Ok(value as i64)
 }
 
-/// Runs a piece of the Parquet decoder. It panics on some damaged files instead of returning an
-/// error; to a user both are a corrupt file.
+/// Runs a part of the Parquet decoder and turns a panic into an error. The decoder panics on some
+/// damaged files; to a user they are just corrupt files.
 pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     match outcome {

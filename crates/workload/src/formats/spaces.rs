@@ -1,7 +1,7 @@
-//! Disks, volumes and storage units: spaces of pages of their own.
+//! Disks, volumes and storage units, each a separate space of pages.
 //!
-//! A space is put above bit 48 of the page. The first space of a trace has number 0, so that the
-//! pages of a trace with one space keep their numbers.
+//! The number of a space is stored above bit 48 of the page. The first space of a trace has
+//! number 0, so that the pages of a trace with one space keep their numbers.
 
 use std::collections::HashMap;
 
@@ -11,14 +11,14 @@ use super::parameters::MAP_IDS;
 
 /// Bits of a page number within its space.
 const SPACE_BITS: u32 = 48;
-/// More spaces than these do not fit above the pages.
+/// Maximum number of spaces above the page bits.
 const MAX_SPACES: u64 = 1 << (64 - SPACE_BITS);
 
 /// Spaces by name, numbered by first appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Spaces {
     names: HashMap<Box<[u8]>, u64>,
-    /// The space of the line before.
+    /// Name and number of the previous line's space.
     last: (Box<[u8]>, u64),
     /// `true` if a page of the first space reaches into the bits of the others.
     is_wide: bool,
@@ -43,7 +43,7 @@ impl Spaces {
         in_space(space, run)
     }
 
-    /// The number of the space that `name` names.
+    /// Returns the number of the space called `name`.
     fn number(&mut self, name: &[u8]) -> u64 {
         if self.names.is_empty() || *self.last.0 != *name {
             let next = self.names.len() as u64;
@@ -56,7 +56,7 @@ impl Spaces {
         self.last.1
     }
 
-    /// The note on how many spaces there are.
+    /// Adds the note on the number of spaces.
     pub(crate) fn notes(&self, notes: &mut Vec<String>) {
         if self.names.len() > 1 {
             notes.push(format!("{} disks were kept apart above bit 48", self.names.len()));
@@ -64,7 +64,7 @@ impl Spaces {
     }
 }
 
-/// The same pages in a space of their own.
+/// Moves a run's pages into the space `space`.
 pub(crate) fn in_space(space: u64, run: Run) -> Result<Run, String> {
     if space >= MAX_SPACES {
         return Err(format!("storage unit {space} is above 65535"));

@@ -9,8 +9,8 @@
 //! └ application storage unit: a space of blocks of its own, below 65536
 //! ```
 //!
-//! Further columns are ignored. The storage unit is put above bit 48 of the page, so that the
-//! pages of unit 0 keep their numbers.
+//! Further columns are ignored. The storage unit is stored above bit 48 of the page, so that
+//! the pages of unit 0 keep their numbers.
 
 use millpond_base::Mark;
 
@@ -72,7 +72,7 @@ impl LineFormat for Spc {
     }
 }
 
-/// The number in `field`, called `name` in the message.
+/// Returns the number in `field`, called `name` in the message.
 pub(crate) fn named(name: &str, field: &[u8]) -> Result<u64, String> {
     whole(field).ok_or_else(|| format!("{name} {} is no 64-bit number", shown(field)))
 }

@@ -6,8 +6,8 @@
 //! 4711 W          a write of it; R for a read; a blank or a tab between
 //! ```
 //!
-//! Lone `*` lines, the LIRS authors' phase markers, are skipped and counted, because they may
-//! first appear far behind what detection looks at.
+//! Lone `*` lines, the LIRS authors' phase markers, are skipped and counted, because the
+//! first one may come long after the lines that detection reads.
 
 use millpond_base::Mark;
 
@@ -29,13 +29,13 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Text with an optional column of operations.
+    /// Creates a reader of text with an optional column of operations.
     pub(crate) fn new(options: &ReadOptions) -> Text {
         let (ids, ops) = (Ids::new(options.map_ids), options.ops.clone());
         Text { ids, with_ops: true, ops, markers: 0, skipped: 0 }
     }
 
-    /// Text with nothing but page ids.
+    /// Creates a reader of text with only page ids.
     pub(crate) fn one_column(options: &ReadOptions) -> Text {
         Text { with_ops: false, ..Text::new(options) }
     }
@@ -69,8 +69,8 @@ impl LineFormat for Text {
         Ok(Some(Run::page(self.ids.page(fields[0])?, mark)))
     }
 
-    /// The fast path: a line that is a number, or a number and an operation, is read without
-    /// looking for its end first; marks are filled in for a stretch of reads at once.
+    /// The fast path reads a line of a number, or of a number and an operation, without
+    /// searching for its end first. Marks are filled in for a stretch of reads at once.
     fn block(&mut self, block: &[u8], batch: &mut Batch, limit: usize, rest: &mut Run) -> Parsed {
         let full = batch.pages.len() + limit;
         let (mut bytes, mut lines) = (0, 0);

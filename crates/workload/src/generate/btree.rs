@@ -7,9 +7,9 @@
 //! depth h   the last `leaves` pages     leaves   (kind B-tree leaf)
 //! ```
 //!
-//! A look-up reads a path; an update writes its leaf at the end of the path; a scan follows a path
+//! A lookup reads a path. An update writes its leaf at the end of the path. A scan follows a path
 //! and continues through the following leaves, marked as a scan. Leaves are chosen by Zipf rank,
-//! and ranks are spread over the leaves by a random permutation.
+//! and a random permutation spreads the ranks over the leaves.
 
 use millpond_base::{Mark, PageKind, Seed};
 
@@ -31,7 +31,7 @@ pub(crate) struct Btree {
     writes: f64,
     scans: f64,
     scan_leaves: u64,
-    /// The operation under way: its leaf and the next level of its path.
+    /// Current operation: its leaf, and the next level of its path.
     leaf: u64,
     level: usize,
     is_write: bool,
@@ -60,7 +60,7 @@ impl Btree {
         }
     }
 
-    /// The page of the path at the current level, with its mark.
+    /// Returns the page of the path at the current level, with its mark.
     fn step(&mut self) -> (u64, Mark) {
         let leaf_level = self.levels.len() - 1;
         let mut node = self.leaf;
@@ -76,7 +76,7 @@ impl Btree {
         (page, mark.with_scan(is_leaf && self.scan_left > 0))
     }
 
-    /// Chooses the next operation; `false` if all are done.
+    /// Chooses the next operation; returns `false` if all are done.
     fn begin(&mut self) -> bool {
         if self.operations == 0 {
             return false;
@@ -109,7 +109,7 @@ impl References for Btree {
     }
 }
 
-/// First page and number of pages of each level of a tree with `leaves` leaves.
+/// Returns the first page and the number of pages of each level of a tree with `leaves` leaves.
 fn levels(leaves: u64, fanout: u64) -> Vec<(u64, u64)> {
     let mut widths = vec![leaves];
     let mut width = leaves;

@@ -1,14 +1,14 @@
 //! `dynzipf-ro` and `dynzipf-rw`: a Zipf order that changes, scans, and writes (watt 4.1).
 //!
-//! Three streams are woven together at fixed shares: reads by Zipf rank, scans that read all
-//! pages in their order, a run at a time and again from the beginning, and (in `dynzipf-rw`)
-//! writes by Zipf rank. References of the scans carry the scan mark.
+//! Three streams are interleaved at fixed shares: reads by Zipf rank; scans that read all pages in
+//! order, a run at a time, and then start again; and (in `dynzipf-rw`) writes by Zipf rank.
+//! References of the scans carry the scan mark.
 //!
-//! Every `shuffle-every` references, one rank of the hotter half, each in its turn, changes places
-//! with a random page of the colder half. The turn follows a golden-section stride, so that
-//! neighbouring ranks change at different times and the shares of the hottest pages depend little
-//! on the seed. The paper gives no numbers for shuffle or scan: the defaults are tuned to its table
-//! 2 (references, pages, share of writes, hot pages, top ten).
+//! Every `shuffle-every` references, one rank of the hotter half swaps places with a random page of
+//! the colder half. Ranks take turns by a golden-section stride, so that neighbouring ranks change
+//! at different times and the shares of the hottest pages depend little on the seed. The paper
+//! gives no numbers for shuffle or scan, so the defaults are tuned to its table 2 (references,
+//! pages, share of writes, hot pages, top ten).
 
 use millpond_base::{Mark, Seed};
 
@@ -26,10 +26,11 @@ pub(crate) struct DynZipf {
     left: u64,
     done: u64,
     write_share: f64,
-    /// Writes that are due; one is made when a whole one is.
+    /// Fractional number of writes that are due; a write is made when it reaches one.
     write_due: f64,
     scan_share: f64,
-    /// Scan references that are due; a run is begun when one is, and paid for in advance.
+    /// Fractional number of scan references that are due. When it reaches one, a run starts; each
+    /// reference of the run subtracts one.
     scan_due: f64,
     scan_run: u64,
     scan_left: u64,

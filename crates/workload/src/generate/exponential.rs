@@ -4,9 +4,9 @@
 //! Every write is a plain write; its dsync record (`Reason::Dsync`, no page reference) follows
 //! immediately for a share `sync` of the writes, and for the others after `delay` further writes,
 //! or at the end. Page p of n has the probability of the interval [p, p+1)·span/n under the
-//! density λ·e^(−λx), cut off at `span`. The thesis does not say how long its file is in units
-//! of the distribution; with 40, a window of 200,000 writes touches about a third as many
-//! pages, which is what its section reports.
+//! density λ·e^(−λx), cut off at `span`. The thesis does not give the length of its file in units
+//! of the distribution. With 40, a window of 200,000 writes touches about a third as many pages,
+//! as its section reports.
 
 use std::collections::VecDeque;
 
@@ -45,7 +45,7 @@ impl Exponential {
         }
     }
 
-    /// By inversion of the cut-off distribution, exact for any rate.
+    /// Draws a page by inversion of the cut-off distribution, exact for any rate.
     fn page(&mut self) -> u64 {
         let covered = -(-self.rate).exp_m1();
         let x = -(-self.random.unit() * covered).ln_1p() / self.rate;

@@ -1,4 +1,4 @@
-//! The table of generators: ids, parameters with defaults, and where each comes from.
+//! Table of the generators: ids, parameters with defaults, and sources.
 
 /// Kind of a parameter, with its allowed values.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub enum ParamKind {
 pub struct ParamInfo {
     /// Name of the parameter in `name=value`.
     pub name: &'static str,
-    /// The value where none is given.
+    /// Default value.
     pub default: &'static str,
     /// Meaning of the parameter.
     pub help: &'static str,
@@ -45,7 +45,7 @@ pub struct GeneratorInfo {
     pub summary: &'static str,
     /// Parameters of the generator.
     pub params: &'static [ParamInfo],
-    /// The paper and section that it follows.
+    /// Paper and section that the generator follows.
     pub source: &'static str,
 }
 
@@ -58,7 +58,7 @@ const fn param(
     ParamInfo { name, default, help, kind }
 }
 
-/// The most pages that a generator keeps tables for.
+/// Maximum pages of a generator that keeps tables.
 const MANY: ParamKind = ParamKind::Count { min: 1, max: 1 << 27 };
 const REFS: ParamKind = ParamKind::Count { min: 1, max: 1 << 48 };
 const UPTO_MANY: ParamKind = ParamKind::Count { min: 0, max: 1 << 48 };

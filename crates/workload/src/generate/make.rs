@@ -1,4 +1,4 @@
-//! From a generator's name and parameters to a trace.
+//! Generation of a trace from a generator's name and parameters.
 
 use millpond_base::Seed;
 use millpond_base::nearest::nearest;
@@ -16,10 +16,10 @@ use super::tpce::Tpce;
 use super::uniform::Uniform;
 use super::zipf_ro::ZipfRo;
 
-/// The trace that generator `id` makes with these parameters and this seed.
+/// Returns the trace of generator `id` with these parameters and this seed.
 ///
-/// The same id, parameters and seed always give the same trace. Parameters that are not given
-/// have the defaults of [`GENERATORS`].
+/// The same id, parameters and seed always give the same trace. Missing parameters have the
+/// defaults of [`GENERATORS`].
 ///
 /// # Errors
 /// [`TraceError::Options`] for an unknown generator or parameter (with the nearest name), and for
@@ -56,7 +56,7 @@ pub fn generate(
     })
 }
 
-/// Splits `pages=10k,theta=0.8` into names and values; nothing at all is no parameter.
+/// Splits `pages=10k,theta=0.8` into names and values; an empty text has no parameter.
 ///
 /// # Errors
 /// [`TraceError::Options`] if a part is not like `name=value`.

@@ -1,4 +1,4 @@
-//! The parameters of a generator: checked against its table, with defaults filled in.
+//! Parameters of a generator, checked against its table, with defaults filled in.
 
 use millpond_base::nearest::nearest;
 use millpond_base::{Share, Size};
@@ -21,7 +21,7 @@ enum Value {
 }
 
 impl Params {
-    /// Checks what the user gave and fills in defaults.
+    /// Checks the user's parameters and fills in defaults.
     pub(crate) fn new(
         info: &'static GeneratorInfo,
         given: &[(String, String)],
@@ -53,7 +53,7 @@ impl Params {
         found
     }
 
-    /// A count; 0 if the table has no such count.
+    /// Returns a count; 0 if the table has no such count.
     pub(crate) fn count(&self, name: &str) -> u64 {
         match self.get(name) {
             Some(Value::Count(n)) => n,
@@ -61,12 +61,12 @@ impl Params {
         }
     }
 
-    /// A number of pages, which the tables limit to 32 bits.
+    /// Returns a number of pages, which the tables limit to 32 bits.
     pub(crate) fn pages(&self, name: &str) -> u32 {
         u32::try_from(self.count(name)).unwrap_or(u32::MAX)
     }
 
-    /// A real number or a share; 0 if the table has no such parameter.
+    /// Returns a real number or a share; 0 if the table has no such parameter.
     pub(crate) fn real(&self, name: &str) -> f64 {
         match self.get(name) {
             Some(Value::Real(x)) => x,
@@ -74,7 +74,7 @@ impl Params {
         }
     }
 
-    /// One of the words that the table lists.
+    /// Returns one of the words that the table lists.
     pub(crate) fn choice(&self, name: &str) -> &'static str {
         match self.get(name) {
             Some(Value::Choice(word)) => word,

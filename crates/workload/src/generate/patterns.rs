@@ -24,7 +24,7 @@ impl Looping {
         Looping { pages, loops, at: 0, mark: Mark::READ }
     }
 
-    /// `sequential`: pages that are never referenced again, so the scan mark is right.
+    /// Creates `sequential`, whose pages are never referenced again, so the scan mark is right.
     pub(crate) fn once(params: &Params) -> Looping {
         let mark = Mark::READ.with_scan(true);
         Looping { pages: params.count("pages"), loops: 1, at: 0, mark }
@@ -69,7 +69,7 @@ impl References for Temporal {
             return None;
         }
         self.at += 1;
-        // The number of scans is even: those that leave an even number to do go forwards.
+        // The total number of scans is even; a scan with an even number left goes forwards.
         let forwards = self.scans.is_multiple_of(2);
         let page = if forwards { self.at - 1 } else { self.pages - self.at };
         Some((page, Mark::READ))
@@ -77,17 +77,17 @@ impl References for Temporal {
 }
 
 /// Selects and deletes of pages that are never used again. A delete finds its row and then
-/// changes it, so that it refers to its page several times within a short span.
+/// changes it, so it references its page several times within a short span.
 ///
-/// With the same seed, the trace without deletes has the same pages in the same order: luan
-/// compares the misses of the two. Pages that are used once miss in any case; what an index has
-/// can be lost, so that an operation may begin with one of its pages.
+/// With the same seed, the trace without deletes has the same pages in the same order, since
+/// luan compares the misses of the two. Pages that are used once miss in any case. An index has
+/// pages that a policy can lose, so an operation may begin with one of them.
 pub(crate) struct Correlated {
     random: Random,
-    /// Draws the pages of the index, which are numbered behind those of the table.
+    /// Draws the pages of the index, which are numbered after those of the table.
     paths: Random,
     index: u64,
-    /// `true` if the page of the index has been read, and that of the table is next.
+    /// `true` if the index page has been read, and the table page is next.
     is_found: bool,
     operations: u64,
     begun: u64,
@@ -113,7 +113,7 @@ impl Correlated {
         }
     }
 
-    /// The next reference of the operation that has waited longest.
+    /// Returns the next reference of the operation that has waited longest.
     fn again(&mut self) -> Option<(u64, Mark)> {
         let (page, left) = self.open.pop_front()?;
         if left == 1 {

@@ -1,8 +1,8 @@
-//! The random numbers of the generators: xoshiro256++, and fixed ways from bits to values.
+//! Random numbers of the generators: xoshiro256++, and fixed conversions from bits to values.
 //!
-//! A trace must be the same for the same seed on every machine and in every later version. The
-//! steps from 64 random bits to a number are therefore written here and not taken from a library
-//! whose next version may take other steps.
+//! A trace must be the same for the same seed on every machine and in every later version. So the
+//! conversions from 64 random bits to a number are written here, not taken from a library whose
+//! next version may convert differently.
 
 use millpond_base::Seed;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -13,30 +13,30 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    /// The stream that belongs to `seed`.
+    /// Creates the stream of `seed`.
     pub fn new(seed: Seed) -> Random {
         Random(Xoshiro256PlusPlus::seed_from_u64(seed.0))
     }
 
-    /// Uniform in [0, 1), in steps of 2⁻⁵³.
+    /// Draws uniformly from [0, 1), in steps of 2⁻⁵³.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform in [0, `n`); 0 if `n` is 0. Biased by less than n/2⁶⁴.
+    /// Draws uniformly from [0, `n`); 0 if `n` is 0. The bias is less than n/2⁶⁴.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
-    /// True with probability `p`.
+    /// Returns `true` with probability `p`.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 
-    /// The numbers 0 to `n` − 1 in random order.
+    /// Returns the numbers 0 to `n` − 1 in random order.
     pub fn permutation(&mut self, n: u32) -> Vec<u32> {
         let mut order: Vec<u32> = (0..n).collect();
         for i in (1..n as usize).rev() {

@@ -1,12 +1,12 @@
-//! From a generator of single references to a trace.
+//! Adapter from a generator of single references to a trace.
 
 use millpond_base::Mark;
 
 use crate::trace::{Batch, Source, TraceError};
 
-/// Makes references one at a time.
+/// Generator of references, one at a time.
 pub(crate) trait References: Send {
-    /// The next reference; `None` at the end.
+    /// Returns the next reference; `None` at the end.
     fn next(&mut self) -> Option<(u64, Mark)>;
 }
 

@@ -1,17 +1,17 @@
 //! `tpce-like`: a synthetic stand-in for the TPC-E trace of watt 4.1.
 //!
-//! The original was recorded from Shore-MT and cannot be had. This one imitates what table 2 of
-//! watt says about it, and the shape that an index-bound OLTP benchmark gives a trace:
+//! The original was recorded from Shore-MT and is unavailable. This one imitates the figures of
+//! watt's table 2, and the shape of an index-bound OLTP benchmark's trace:
 //!
 //! - ten indexes whose roots are the ten hottest pages (30.4 % of all references), above
 //!   fourteen hot inner pages (2.1 % each): 24 pages with more than 2 %;
 //! - an operation reads a root, mostly one of its inner pages, then one or two of the pages below,
 //!   which are Zipf-distributed (three quarters are leaves, one quarter holds rows);
-//! - one reference at a time goes to the next page that was never used (tables that grow), so
-//!   that all pages occur by the end;
+//! - occasional references go to the next page that was never used (tables that grow), so that all
+//!   pages occur by the end;
 //! - writes go to pages below the hot ones only.
 //!
-//! Marks carry page kinds and depths: root 0, inner 1, leaf 2, data pages are of kind other.
+//! Marks carry page kinds and depths: root 0, inner 1, leaf 2. Data pages are of kind other.
 
 use millpond_base::{Mark, PageKind, Seed};
 
@@ -47,12 +47,12 @@ pub(crate) struct Tpce {
     random: Random,
     refs: u64,
     done: u64,
-    /// Pages below the hot ones, and how many of them have been used for the first time.
+    /// Number of pages below the hot ones, and of those already used.
     cold_pages: u64,
     fresh: u64,
     roots: f64,
     write_chance: f64,
-    /// What is left of the operation under way.
+    /// Remainder of the current operation.
     index: usize,
     stage: Stage,
 }
@@ -110,9 +110,10 @@ impl Tpce {
         }
     }
 
-    /// A page below the hot ones: the next fresh one if it is its time, else by Zipf rank.
+    /// Returns a page below the hot ones: the next unused one if it is due, else one by Zipf rank.
     fn cold_page(&mut self) -> u64 {
-        // Fresh pages keep pace with the trace, a little ahead, so that none is left at the end.
+        // Unused pages are consumed slightly faster than the trace, so that none is left at the
+        // end.
         let due = (self.done as f64 / (self.refs as f64 * 0.99) * self.cold_pages as f64) as u64;
         if self.fresh < self.cold_pages && self.fresh <= due {
             self.fresh += 1;
@@ -122,7 +123,7 @@ impl Tpce {
         HOT + u64::from(self.order[rank as usize])
     }
 
-    /// A reference to such a page; what the page holds never changes.
+    /// Returns a reference to such a page. A page never changes its kind.
     fn cold(&mut self) -> (u64, Mark) {
         let page = self.cold_page();
         let write = self.random.chance(self.write_chance);
@@ -138,13 +139,13 @@ impl Tpce {
         INDEXES.len() as u64 + before + self.random.below(own)
     }
 
-    /// Chance that an operation of this index reads one of its hot inner pages.
+    /// Returns the chance that an operation of this index reads one of its hot inner pages.
     fn inner_chance(&self) -> f64 {
         let (root, n) = INDEXES[self.index];
         n as f64 * INNER / root
     }
 
-    /// References below the hot pages per operation, of which one is certain.
+    /// Returns the chance of a second reference below the hot pages; the first one is certain.
     fn further_chance(&self) -> f64 {
         let inner: f64 = INDEXES.iter().map(|(_, n)| *n as f64 * INNER).sum();
         (1.0 - self.roots - inner) / self.roots - 1.0

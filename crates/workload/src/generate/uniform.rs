@@ -29,7 +29,8 @@ impl References for Uniform {
     fn next(&mut self) -> Option<(u64, Mark)> {
         self.left = self.left.checked_sub(1)?;
         let page = self.random.below(self.pages);
-        // Drawn always, so that the pages do not depend on the share of writes.
+        // The draw happens always, so that the pages do not depend on the share of
+        // writes.
         let write = self.random.chance(self.writes);
         Some((page, if write { Mark::WRITE } else { Mark::READ }))
     }

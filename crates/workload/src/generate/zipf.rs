@@ -1,9 +1,10 @@
 //! Zipf-distributed ranks: rank k (from 1) has a probability proportional to k^−θ.
 //!
-//! Two methods. `table` inverts the cumulative distribution exactly, with a guide table that
-//! makes a draw constant time; it costs 12 bytes per rank. `ycsb` evaluates the closed formula of
-//! the YCSB benchmark (after Gray et al., SIGMOD '94), which is exact for the first two ranks and
-//! approximate behind them; it needs no memory, and its θ = 1 is taken as the formula's limit.
+//! There are two methods. `table` inverts the cumulative distribution exactly, with a guide table
+//! that makes a draw constant time; it costs 12 bytes per rank. `ycsb` evaluates the closed
+//! formula of the YCSB benchmark (after Gray et al., SIGMOD '94). The formula is exact for the
+//! first two ranks and approximate for the others. It needs no memory, and θ = 1 is taken as its
+//! limit.
 
 use super::random::Random;
 
@@ -26,26 +27,26 @@ enum Inner {
     Ycsb(Formula),
 }
 
-/// The constants of YCSB's formula.
+/// Constants of YCSB's formula.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Formula {
     n: f64,
     theta: f64,
     zeta: f64,
     eta: f64,
-    /// Below it, u·zeta means rank 1.
+    /// Bound of u·zeta below which the rank is 1.
     second: f64,
     /// 1 / (1 − θ), for θ other than 1.
     alpha: f64,
 }
 
-/// Σ k^−θ for k from 1 to `n`; small terms first, so that they count.
+/// Returns Σ k^−θ for k from 1 to `n`, with small terms first, so that they count.
 fn zeta(n: u32, theta: f64) -> f64 {
     (1..=n).rev().map(|k| f64::from(k).powf(-theta)).sum()
 }
 
 impl Zipf {
-    /// Ranks 0 to `n` − 1 with exponent `theta` ≥ 0; `n` of 0 counts as 1.
+    /// Creates a sampler of ranks 0 to `n` − 1 with exponent `theta` ≥ 0; `n` of 0 counts as 1.
     pub fn new(n: u32, theta: f64, method: ZipfMethod) -> Zipf {
         let n = n.max(1);
         match method {
@@ -104,7 +105,7 @@ impl Zipf {
 }
 
 impl Formula {
-    /// For ranks 0 to `n` − 1, whose k^−θ sum to `zeta`.
+    /// Computes the constants for ranks 0 to `n` − 1, whose k^−θ sum to `zeta`.
     pub(crate) fn new(n: f64, theta: f64, zeta: f64) -> Formula {
         let share = 1.0 - self::zeta(if n < 2.0 { 1 } else { 2 }, theta) / zeta;
         let eta = (1.0 - (2.0 / n).powf(1.0 - theta)) / share;
@@ -112,7 +113,7 @@ impl Formula {
         Formula { n, theta, zeta, eta, second, alpha: 1.0 / (1.0 - theta) }
     }
 
-    /// The rank that belongs to `u`, uniform in [0, 1).
+    /// Returns the rank of `u`, which is uniform in [0, 1).
     #[inline]
     pub(crate) fn rank(&self, u: f64) -> u64 {
         let last = self.n - 1.0;

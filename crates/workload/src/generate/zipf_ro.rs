@@ -1,10 +1,10 @@
 //! `zipf-ro`: reads with a fixed Zipf distribution (watt 4.1).
 //!
-//! Ranks are spread over the page numbers by a random permutation. θ = 0.9 over 10,000 pages is
-//! what table 2 of watt prints: its ten hottest pages have 20.5 % of all references. Seven of
-//! them have more than 1 %, three more than 2 %; the table prints 7 under a caption that says
-//! 2 %, which no Zipf distribution with that top-ten share can reach (seven pages above 2 % imply
-//! a share of over half), so its column is understood as pages above 1 %.
+//! A random permutation spreads the ranks over the page numbers. θ = 0.9 over 10,000 pages
+//! reproduces table 2 of watt: the ten hottest pages have 20.5 % of all references. Seven of them
+//! have more than 1 %, three more than 2 %. The table prints 7 under a caption of 2 %. No Zipf
+//! distribution with that top-ten share can reach that, since seven pages above 2 % imply a share
+//! of over half. So its column is read as pages above 1 %.
 
 use millpond_base::{Mark, Seed};
 
@@ -31,7 +31,7 @@ impl ZipfRo {
     }
 }
 
-/// The sampling method that the parameters name.
+/// Returns the sampling method that the parameters name.
 pub(crate) fn method(params: &Params) -> ZipfMethod {
     if params.choice("method") == "ycsb" { ZipfMethod::Ycsb } else { ZipfMethod::Table }
 }

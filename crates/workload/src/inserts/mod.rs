@@ -1,10 +1,10 @@
-//! Rows that come in random order of their keys, and a worker that inserts them in transactions of
-//! any size: how an engine takes data that nobody has sorted.
+//! Rows in random key order, and a worker that inserts them in transactions of any size. The
+//! workload shows how an engine takes unsorted data.
 //!
-//! Keys have 24 bytes and values 150, as in redb's published benchmark. Row 0, row 1, row 2, … have
-//! keys that are scattered evenly over the key space, so that counting up is inserting at random.
-//! Each value follows from its key, so that a reader can check an entry without a record of what
-//! was written. Threads take turns: worker t of T inserts rows t, t + T, t + 2T, …
+//! Keys have 24 bytes and values 150, as in redb's published benchmark. The keys of row 0, row 1,
+//! row 2, … are scattered evenly over the key space, so inserting rows by number is inserting at
+//! random. Each value follows from its key, so a reader can check an entry without a record of the
+//! writes. Threads take turns: worker t of T inserts rows t, t + T, t + 2T, …
 
 mod rows;
 mod worker;

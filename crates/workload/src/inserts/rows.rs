@@ -8,35 +8,35 @@ pub const KEY_LEN: usize = 24;
 /// Bytes of a value.
 pub const VALUE_LEN: usize = 150;
 
-/// The step between the states of SplitMix64, which also tells apart the words of one key or value.
+/// Step between the states of SplitMix64, which also makes the words of one key or value differ.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The output function of SplitMix64: a bijection of 64-bit words in which each bit of the result
-/// depends on all bits of `x`.
+/// Mixes a word by SplitMix64's output function, a bijection of 64-bit words in which each bit of
+/// the result depends on all bits of `x`.
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
 }
 
-/// The keys of a run, by row number.
+/// Keys of a run, by row number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rows {
     start: u64,
 }
 
 impl Rows {
-    /// The rows of this seed.
+    /// Returns the rows of `seed`.
     pub fn new(seed: Seed) -> Rows {
         Rows { start: seed.derive("rows").0 }
     }
 
-    /// The first eight bytes of a row's key, as a number: no two rows have the same.
+    /// Returns the first eight bytes of a row's key as a number, which differs for all rows.
     pub fn head(&self, row: u64) -> u64 {
         mix(self.start.wrapping_add(row.wrapping_mul(STEP)))
     }
 
-    /// A row's key. No two rows have the same.
+    /// Returns a row's key, which differs for all rows.
     pub fn key(&self, row: u64) -> [u8; KEY_LEN] {
         let head = self.head(row);
         let mut key = [0; KEY_LEN];
@@ -48,7 +48,7 @@ impl Rows {
     }
 }
 
-/// The value of a key. It depends on all bytes of it.
+/// Returns the value of a key, which depends on all bytes of the key.
 pub fn value_of(key: &[u8]) -> [u8; VALUE_LEN] {
     let mut state = key.len() as u64;
     for bytes in key.chunks(8) {

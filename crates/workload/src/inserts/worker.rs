@@ -1,4 +1,4 @@
-//! One thread that inserts.
+//! One inserting thread.
 
 use millpond_base::Seed;
 
@@ -8,13 +8,13 @@ use crate::live::{Access, DriveError, Session, Store, TableId};
 /// The table's name.
 pub const TABLE: &str = "scattered";
 
-/// Rows that one step of a worker inserts at most.
+/// Maximum rows per step of a worker.
 const ROWS_PER_STEP: u64 = 1_000;
 
 /// A run of inserts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Rows that are loaded before anything is measured.
+    /// Rows loaded before the measurement.
     pub rows: u64,
     /// Rows of a transaction, at least 1.
     pub rows_per_transaction: u64,
@@ -23,16 +23,16 @@ pub struct Config {
 }
 
 impl Config {
-    /// Rows that a step of a worker inserts at most, at least 1.
+    /// Returns the maximum rows per step of a worker, at least 1.
     pub fn rows_per_step(&self) -> u64 {
         self.rows_per_transaction.clamp(1, ROWS_PER_STEP)
     }
 }
 
-/// Makes the table.
+/// Creates the table.
 ///
 /// # Errors
-/// What the store reports.
+/// Any error of the store.
 pub fn create<S: Store>(store: &S) -> Result<TableId, S::Error> {
     store.create_table(TABLE)
 }
@@ -42,16 +42,16 @@ pub fn create<S: Store>(store: &S) -> Result<TableId, S::Error> {
 pub struct Worker {
     table: TableId,
     rows: Rows,
-    /// The next row, and how far the one after it is.
+    /// The next row, and the distance to the one after it.
     next: u64,
     stride: u64,
     per_transaction: u64,
-    /// Rows that the transaction under way has inserted; 0: there is none.
+    /// Rows inserted by the open transaction; 0 if none is open.
     pending: u64,
 }
 
 impl Worker {
-    /// The worker of `thread` for rows behind the loaded ones.
+    /// Creates the worker of `thread` for the rows after the loaded ones.
     pub fn new(config: &Config, table: TableId, seed: Seed, thread: u32) -> Worker {
         Worker {
             next: config.rows + u64::from(thread),
@@ -65,8 +65,8 @@ impl Worker {
         Worker { table, rows: Rows::new(seed), next: 0, stride: 1, per_transaction, pending: 0 }
     }
 
-    /// Inserts part `part` of `parts` of the rows to be loaded, in transactions of as many rows as
-    /// a step has; returns how many.
+    /// Inserts part `part` of `parts` of the rows to load, one step's rows per transaction;
+    /// returns their number.
     ///
     /// # Errors
     /// As [`Worker::step`].
@@ -89,20 +89,20 @@ impl Worker {
         Ok(rows)
     }
 
-    /// Inserts the next rows, a thousand or what the transaction lacks; returns how many. The
-    /// transaction that they belong to is committed when it is full, so it may outlast the step.
+    /// Inserts the next rows, a thousand or the remainder of the transaction; returns their
+    /// number. A transaction is committed when it is full, so it may span steps.
     ///
     /// # Errors
-    /// What the store reports, or that a row is there already.
+    /// An error of the store, or an error if a row exists already.
     pub fn step<S: Session>(&mut self, session: &mut S) -> Result<u32, DriveError<S::Error>> {
         // Cannot be more than ROWS_PER_STEP.
         Ok(self.insert(ROWS_PER_STEP, session)? as u32)
     }
 
-    /// Commits what is under way, if anything is.
+    /// Commits the open transaction, if there is one.
     ///
     /// # Errors
-    /// What the store reports.
+    /// Any error of the store.
     pub fn finish<S: Session>(&mut self, session: &mut S) -> Result<(), DriveError<S::Error>> {
         if self.pending > 0 {
             session.commit()?;
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use crate::live::{MemoryStore, Scan};
 
-    /// Rows of the table, all of which are checked.
+    /// Returns the number of rows of the table, and checks all of them.
     fn count(store: &MemoryStore, table: TableId) -> u64 {
         let mut count = 0;
         let mut session = store.session().unwrap();

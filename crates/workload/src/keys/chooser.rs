@@ -1,4 +1,4 @@
-//! Draws row numbers: a distribution of ranks, spread over the rows.
+//! Drawing row numbers: a distribution of ranks, spread over the rows.
 
 use super::scramble::Scramble;
 use super::zeta::zeta;
@@ -9,20 +9,21 @@ use crate::generate::{Formula, Random};
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Distribution {
-    /// All ranks alike.
+    /// All ranks equally often.
     Uniform,
     /// Rank k (from 1) in proportion to k^−θ, exactly, for any θ ≥ 0: see [`Zipf`].
     Zipf {
         /// The exponent θ.
         theta: f64,
     },
-    /// YCSB's closed formula (Gray et al., SIGMOD '94): exact for the first two ranks, near for the
-    /// others. Meant for θ below 1.
+    /// YCSB's closed formula (Gray et al., SIGMOD '94): exact for the first two ranks, approximate
+    /// for the others. Meant for θ below 1.
     Ycsb {
         /// The exponent θ.
         theta: f64,
     },
-    /// The newest row most often: the Zipf distribution by YCSB's formula, over rows' age.
+    /// The Zipf distribution over the age of rows, by YCSB's formula, with the newest row most
+    /// often.
     Latest {
         /// The exponent θ.
         theta: f64,
@@ -30,7 +31,7 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// The exponent, 0 for a uniform distribution.
+    /// Returns the exponent, 0 for a uniform distribution.
     pub fn theta(self) -> f64 {
         match self {
             Distribution::Uniform => 0.0,
@@ -41,11 +42,11 @@ impl Distribution {
     }
 }
 
-/// Why there is no chooser with these parameters.
+/// Reason that there is no chooser with these parameters.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChooserError {
-    /// Nothing to choose from.
+    /// There are no rows to choose from.
     #[error("there are no rows to choose from")]
     NoRows,
     /// The exponent is negative or no number.
@@ -73,7 +74,7 @@ pub struct Chooser {
 }
 
 impl Chooser {
-    /// A chooser among `rows` rows. [`Distribution::Latest`] is never scrambled.
+    /// Creates a chooser among `rows` rows. [`Distribution::Latest`] is never scrambled.
     pub fn new(
         distribution: Distribution,
         scramble: Scramble,
@@ -105,8 +106,8 @@ impl Chooser {
         self.rows
     }
 
-    /// Draws a row number. For [`Distribution::Latest`] it is the row's age instead: 0 is the
-    /// newest, and the caller knows which that is.
+    /// Draws a row number, or for [`Distribution::Latest`] the row's age: 0 is the newest row,
+    /// which the caller knows.
     #[inline]
     pub fn draw(&self, random: &mut Random) -> u64 {
         let rank = match &self.ranks {
@@ -114,7 +115,7 @@ impl Chooser {
             Ranks::Zipf(zipf) => zipf.draw(random),
             Ranks::Ycsb(formula) | Ranks::Latest(formula) => formula.rank(random.unit()),
         };
-        // A universe above 2⁵³ would round up to its own end.
+        // With more than 2⁵³ rows, a rank may round up to the end.
         self.scramble.row(rank.min(self.rows - 1), self.rows)
     }
 

@@ -1,9 +1,9 @@
 //! Choice of the next row: the distributions from which live runs draw row numbers.
 //!
-//! A [`Chooser`] draws numbers from 0 to n − 1 with one of the [`Distribution`]s, and may
-//! spread the popular ones over the rows by a [`Scramble`]. Everything is drawn from one named
-//! generator (xoshiro256++, [`crate::generate::Random`]) by steps that are written here, so that a
-//! seed means the same keys on every machine.
+//! A [`Chooser`] draws numbers from 0 to n − 1 with one of the [`Distribution`]s, and may spread
+//! the popular ones over the rows by a [`Scramble`]. All draws come from one fixed generator
+//! (xoshiro256++, [`crate::generate::Random`]) by conversions written here, so a seed gives the
+//! same keys on every machine.
 
 mod chooser;
 mod scramble;

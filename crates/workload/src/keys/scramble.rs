@@ -1,6 +1,6 @@
 //! Spreading popular ranks over the rows.
 
-/// Mixes the bits of `x`; a bijection of 64 bits (the finaliser of SplitMix64).
+/// Mixes the bits of `x` bijectively (the finaliser of SplitMix64).
 #[inline]
 pub fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -11,9 +11,9 @@ pub fn mix(x: u64) -> u64 {
 /// Mapping from ranks to row numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scramble {
-    /// Rank k is row k: popular rows are neighbours.
+    /// Rank k is row k, so popular rows are neighbours.
     Off,
-    /// A fixed permutation: every rank has a row of its own, so the distribution is unchanged.
+    /// A fixed permutation: every rank has its own row, so the distribution is unchanged.
     Permute,
     /// YCSB's way: the row is the 64-bit FNV-1a hash of the rank, modulo the rows. Ranks may share
     /// a row, and a quarter to a third of the rows are never drawn.
@@ -21,7 +21,7 @@ pub enum Scramble {
 }
 
 impl Scramble {
-    /// The row of `rank`, below `n`; `rank` is below `n`, and `n` is at least 1.
+    /// Returns the row of `rank`; both are below `n`, which is at least 1.
     #[inline]
     pub fn row(self, rank: u64, n: u64) -> u64 {
         match self {
@@ -32,7 +32,7 @@ impl Scramble {
     }
 }
 
-/// The bytes of `x` under FNV-1a, with the sign bit cleared as in YCSB's signed arithmetic.
+/// Hashes the bytes of `x` by FNV-1a, with the absolute value as in YCSB's signed arithmetic.
 #[inline]
 fn fnv(x: u64) -> u64 {
     let hash = x.to_le_bytes().into_iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
@@ -42,24 +42,24 @@ fn fnv(x: u64) -> u64 {
     (hash as i64).unsigned_abs()
 }
 
-/// A permutation of 0 to `n` − 1.
+/// Permutes 0 to `n` − 1.
 ///
-/// Steps of a bijection over the next power of two, repeated until the result is below `n`
-/// ("cycle walking"): fewer than two rounds on average.
+/// A bijection over the next power of two is repeated until the result is below `n` ("cycle
+/// walking"), which takes fewer than two rounds on average.
 #[inline]
 fn permute(rank: u64, n: u64) -> u64 {
     permute_by([0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93, 0x5851_f42d_4c95_7f2d], rank, n)
 }
 
-/// A permutation of 0 to `n` − 1 for each key: what is next to each other under one of them, or
-/// under [`Scramble::Permute`], is so under another one by chance only. `n` is at least 1.
+/// Permutes 0 to `n` − 1 by a key; `n` is at least 1. Neighbours under one key, or under
+/// [`Scramble::Permute`], are neighbours under another key only by chance.
 #[inline]
 pub fn permute_keyed(key: u64, at: u64, n: u64) -> u64 {
     let [first, second, added] = [1, 2, 3].map(|k| mix(key ^ mix(k)));
     permute_by([first | 1, second | 1, added], at, n)
 }
 
-/// [`permute`] by two odd factors and a summand.
+/// Permutes like [`permute`], by two odd factors and a summand.
 #[inline]
 fn permute_by([first, second, added]: [u64; 3], rank: u64, n: u64) -> u64 {
     debug_assert!(rank < n);
@@ -67,7 +67,8 @@ fn permute_by([first, second, added]: [u64; 3], rank: u64, n: u64) -> u64 {
     let mask = u64::MAX >> (u64::BITS - bits);
     let shift = bits / 2 + 1;
     let mut x = rank;
-    // Bounded: a bijection's cycle through `rank` comes back to it, and `rank` is below `n`.
+    // The loop ends, since a bijection's cycle through `rank` returns to it, and `rank` is below
+    // `n`.
     loop {
         // Odd factors and right shifts are each invertible within `bits` bits.
         x = x.wrapping_mul(first) & mask;

@@ -1,13 +1,13 @@
-//! The generalised harmonic number, the weight of all ranks of a Zipf distribution together.
+//! The generalised harmonic number: the total weight of the ranks of a Zipf distribution.
 
-/// Terms that are summed one by one.
+/// Number of terms that are summed one by one.
 const DIRECT: u64 = 1 << 16;
 
-/// Σ k^−θ for k from 1 to `n`, to about 1 part in 10¹³.
+/// Returns Σ k^−θ for k from 1 to `n`, to about 1 part in 10¹³.
 ///
-/// The first 65,536 terms are summed, smallest first so that they count. The rest is the
-/// Euler–Maclaurin formula, whose error there is below 10⁻²⁰ of the sum: a sum over 10⁹ rows costs
-/// what one over 65,536 does.
+/// The first 65,536 terms are summed, smallest first so that they count. The Euler–Maclaurin
+/// formula gives the rest, with an error below 10⁻²⁰ of the sum. So a sum over 10⁹ rows costs as
+/// much as one over 65,536.
 pub fn zeta(n: u64, theta: f64) -> f64 {
     let term = |k: f64| k.powf(-theta);
     let head: f64 = (1..=n.min(DIRECT)).rev().map(|k| term(k as f64)).sum();

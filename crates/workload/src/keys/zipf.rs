@@ -2,14 +2,14 @@
 //! k^−θ, for any θ ≥ 0, 1 and above included.
 //!
 //! Rejection-inversion (Hörmann and Derflinger, ACM TOMACS 1996). The area under x^−θ between k − ½
-//! and k + ½ is at least the bar k^−θ, as the function is convex. So: draw a point uniformly by
-//! area under the curve, by inverting its integral. Round its place to the nearest rank. Keep it if
-//! it lies in that rank's bar, laid at the right-hand side of the rank's area. The first rank's
-//! area is cut to its bar. No more than a few per cent of the draws are rejected, and a bound on
-//! how far left of its rank a point may lie saves evaluating the bar for most.
+//! and k + ½ is at least the bar k^−θ, since the function is convex. So the sampler draws a point
+//! uniformly by area under the curve, by inverting the integral, and rounds it to the nearest rank.
+//! It keeps the point if it is in that rank's bar, which is placed at the right-hand side of the
+//! rank's area. The first rank's area is cut to its bar. At most a few per cent of the draws are
+//! rejected. For most points, a bound on their distance left of the rank saves evaluating the bar.
 //!
-//! The tables of [`crate::generate::Zipf`] draw the same distribution faster for small n; here
-//! the cost does not depend on n, which may be billions.
+//! The tables of [`crate::generate::Zipf`] draw the same distribution faster for small n. Here the
+//! cost does not depend on n, which may be billions.
 
 use crate::generate::Random;
 
@@ -18,19 +18,19 @@ use crate::generate::Random;
 pub struct Zipf {
     n: f64,
     theta: f64,
-    /// 1 − θ, and its inverse where it has one.
+    /// 1 − θ, and its inverse if it has one.
     power: f64,
     root: f64,
-    /// The integral's range: from the first rank's cut area to the last rank's right border.
+    /// Range of the integral, from the first rank's cut area to the last rank's right border.
     low: f64,
     high: f64,
-    /// Points no further left of their rank than this lie in its bar, whatever the rank.
+    /// Maximum distance left of a rank at which a point is in the bar of any rank.
     near: f64,
 }
 
 impl Zipf {
-    /// Ranks 0 to `n` − 1 with exponent `theta`; an `n` of 0 counts as 1, a negative or undefined
-    /// `theta` as 0.
+    /// Creates a sampler of ranks 0 to `n` − 1 with exponent `theta`. An `n` of 0 counts as 1, a
+    /// negative or undefined `theta` as 0.
     pub fn new(n: u64, theta: f64) -> Zipf {
         let theta = if theta > 0.0 { theta } else { 0.0 };
         let power = if (1.0 - theta).abs() < 1e-9 { 0.0 } else { 1.0 - theta };
@@ -42,13 +42,13 @@ impl Zipf {
         zipf
     }
 
-    /// k^−θ.
+    /// Returns k^−θ.
     #[inline]
     fn bar(&self, k: f64) -> f64 {
         k.powf(-self.theta)
     }
 
-    /// The integral of x^−θ from 1 to `x`.
+    /// Returns the integral of x^−θ from 1 to `x`.
     #[inline]
     fn integral(&self, x: f64) -> f64 {
         if self.power == 0.0 { x.ln() } else { (x.powf(self.power) - 1.0) * self.root }
@@ -86,7 +86,7 @@ mod tests {
     use crate::keys::zeta;
     use millpond_base::Seed;
 
-    /// χ² of `draws` draws against the exact probabilities, and its degrees of freedom.
+    /// Returns χ² of `draws` draws against the exact probabilities, and its degrees of freedom.
     fn chi_square(n: u64, theta: f64, draws: u32) -> (f64, f64) {
         let zipf = Zipf::new(n, theta);
         let mut random = Random::new(Seed(5));

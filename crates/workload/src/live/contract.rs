@@ -1,9 +1,10 @@
-//! Checks that a store keeps the promises of the trait: one check for every adapter.
+//! Check that a store keeps the promises of the trait, for every adapter.
 //!
-//! An adapter that returns wrong results would not crash a benchmark but falsify it. So each is
-//! held against a model first: random operations on keys that share prefixes and on values of all
-//! lengths, empty ones included, every result compared; bulk loading; and threads that fight over
-//! the same keys, where no update may be lost and each insert and remove has one winner.
+//! An adapter that returns wrong results would not crash a benchmark but falsify it. So each
+//! adapter is first compared with a model. The check runs random operations on keys with shared
+//! prefixes and on values of all lengths, empty ones included, and compares every result. It then
+//! checks bulk loading, and threads that compete for the same keys: no update may be lost, and
+//! each insert and remove has one winner.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -18,27 +19,27 @@ use crate::generate::Random;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Breach<E: Error + 'static> {
-    /// An operation failed that has no reason to.
+    /// An operation failed without reason.
     #[error("the store failed: {0}")]
     Store(#[from] E),
     /// A result differs from the model's.
     #[error("step {step}, {operation} with key {key:02x?}: the result is wrong")]
     Answer {
-        /// The number of the operation within the check.
+        /// Number of the operation within the check.
         step: u32,
         /// The operation.
         operation: &'static str,
         /// The key.
         key: Vec<u8>,
     },
-    /// Threads came to a result that no order of their operations explains.
+    /// No order of the threads' operations explains their result.
     #[error("{what}: {found} instead of {expected} with two threads")]
     Race {
-        /// The events that were counted.
+        /// Counted events.
         what: &'static str,
         /// The count.
         found: u64,
-        /// The count that it must be.
+        /// Required count.
         expected: u64,
     },
 }
@@ -73,7 +74,7 @@ pub fn check_contract<S: Store>(store: &S, seed: Seed, steps: u32) -> Result<(),
     check_races(store, race)
 }
 
-/// A session and what it must return.
+/// A session, and the model of its results.
 struct Checker<'s, S> {
     session: &'s mut S,
     table: TableId,
@@ -114,11 +115,11 @@ impl<S: Session> Checker<'_, S> {
         Ok(())
     }
 
-    /// A key of 1 to 40 bytes, one of a few hundred, most of which share long prefixes.
+    /// Draws a key of 1 to 40 bytes from a few hundred, most of which share long prefixes.
     fn key(&mut self) -> Vec<u8> {
         let len = 1 + self.random.below(40) as usize;
         let mut key = vec![b'k'; len];
-        // With the letter that all begin with, one key can be another's beginning.
+        // With the letter that all keys begin with, one key can be a prefix of another.
         key[len - 1] = [0, 1, 50, b'k', b'l', 128, 254, 255][self.random.below(8) as usize];
         key
     }
@@ -175,7 +176,7 @@ impl<S: Session> Checker<'_, S> {
         Ok(answer.as_ref() == expected && calls == u32::from(expected.is_some()))
     }
 
-    /// Compares at most `limit` rows, and that the scan stops there.
+    /// Compares at most `limit` rows, and checks that the scan stops there.
     fn scan(&mut self, start: &[u8], direction: Direction, limit: usize) -> Result<bool, S::Error> {
         let from = Bound::Included(start);
         let mut expected: Vec<(&Vec<u8>, &Vec<u8>)> = match direction {
@@ -202,7 +203,7 @@ impl<S: Session> Checker<'_, S> {
     }
 }
 
-/// Bulk loading leaves exactly what it was given, and tells how much that was.
+/// Checks that bulk loading stores exactly the given rows, and returns their number.
 fn check_sorted<S: Session>(session: &mut S, table: TableId) -> Result<(), Breach<S::Error>> {
     const ROWS: u32 = 5000;
     let row = |n: u32| (n.to_be_bytes(), vec![n as u8; (n % 200) as usize]);
@@ -232,7 +233,7 @@ fn check_sorted<S: Session>(session: &mut S, table: TableId) -> Result<(), Breac
     }
 }
 
-/// Two threads count one counter up, insert the same rows and remove them.
+/// Lets two threads increment one counter, and insert and remove the same rows.
 fn check_races<S: Store>(store: &S, table: TableId) -> Result<(), Breach<S::Error>> {
     let mut session = store.session()?;
     retried(&mut session, |session| session.insert(table, b"counter", &[0; 8]))?;
@@ -253,7 +254,7 @@ fn check_races<S: Store>(store: &S, table: TableId) -> Result<(), Breach<S::Erro
     expect("removes of the same rows", removed, rounds)
 }
 
-/// Counts how often `operation` returned true, of [`ROUNDS`] calls in each of two threads.
+/// Counts how often `operation` returns `true` in [`ROUNDS`] calls in each of two threads.
 fn wins<S: Store>(
     store: &S,
     operation: impl Fn(&mut S::Session<'_>, u32) -> Result<bool, S::Error> + Sync,
@@ -287,7 +288,8 @@ fn count_up<S: Session>(session: &mut S, table: TableId) -> Result<bool, S::Erro
     Ok(done.is_some())
 }
 
-/// Runs `operation` in a transaction, again for as long as the store asks for it, within reason.
+/// Runs `operation` in a transaction, and repeats it while the store asks for that, up to a
+/// limit.
 fn retried<S: Session, R>(
     session: &mut S,
     mut operation: impl FnMut(&mut S) -> Result<R, S::Error>,

@@ -2,14 +2,14 @@
 
 use std::error::Error;
 
-/// Why a step of a driver, a load or a check could not be done.
+/// Reason that a step of a driver, a load or a check failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError<E: Error + 'static> {
     /// The store reported an error.
     #[error("the store failed: {0}")]
     Store(#[from] E),
-    /// A row is not there that the workload's own rules say exists.
+    /// A row is missing that must exist by the workload's own rules.
     #[error("table {table} has no row with key {key:02x?}: was it loaded at this scale?")]
     Missing {
         /// The table.
@@ -17,7 +17,7 @@ pub enum DriveError<E: Error + 'static> {
         /// The key, as the store sees it.
         key: Box<[u8]>,
     },
-    /// A row to be added exists, although its key is new by the workload's own rules.
+    /// A new row exists already, although its key is new by the workload's own rules.
     #[error("table {table} has a row with key {key:02x?} already: do two workers share a number?")]
     Duplicate {
         /// The table.
@@ -35,7 +35,7 @@ pub enum DriveError<E: Error + 'static> {
         /// The length of the table's rows, in bytes.
         expected: usize,
     },
-    /// A value is not what its key and version say it must be.
+    /// A value does not follow from its key and version.
     #[error("table {table}, row {row}: the value is not one that was ever written there")]
     Content {
         /// The table.
@@ -43,7 +43,7 @@ pub enum DriveError<E: Error + 'static> {
         /// The row's number.
         row: u64,
     },
-    /// A table is not there.
+    /// A table is missing.
     #[error("there is no table {table}: load the data first")]
     NoTable {
         /// The table.

@@ -13,8 +13,8 @@ pub struct ScanTotal {
     pub sum: u64,
 }
 
-/// Scans `table` from its first row on until its end, or until `go_on` returns false; it is called
-/// after every 4096 rows with what has been seen so far.
+/// Scans `table` from its first row to its end, or until `go_on` returns false. `go_on` is called
+/// after every 4096 rows with the totals so far.
 pub fn full_scan<S: Session>(
     session: &mut S,
     table: TableId,

@@ -1,8 +1,8 @@
 //! The reference store: one `BTreeMap` behind a lock per table.
 //!
-//! It is what the drivers are tested on, and the simplest reading of the trait. Every operation
-//! holds its table's lock, shared for reads and scans and exclusive for writes; so operations
-//! are atomic, and nothing else is.
+//! The drivers are tested on this store, which is the simplest reading of the trait. Every
+//! operation holds its table's lock, shared for reads and scans and exclusive for writes. So
+//! operations are atomic, and nothing else is.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -21,7 +21,8 @@ struct Table {
 }
 
 impl Table {
-    /// A panic in a visitor leaves the map whole, so a poisoned lock is as good as any.
+    /// Locks the rows for reading. A panic in a visitor leaves the map whole, so a poisoned
+    /// lock is usable.
     fn read(&self) -> RwLockReadGuard<'_, Rows> {
         self.rows.read().past_poison()
     }
@@ -37,7 +38,7 @@ pub struct MemoryStore {
     tables: RwLock<Vec<Arc<Table>>>,
 }
 
-/// Why an operation on a [`MemoryStore`] failed.
+/// Reason that an operation on a [`MemoryStore`] failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {
@@ -50,7 +51,7 @@ pub enum MemoryError {
 }
 
 impl MemoryStore {
-    /// A store without tables.
+    /// Creates a store without tables.
     pub fn new() -> MemoryStore {
         MemoryStore::default()
     }
@@ -84,7 +85,7 @@ impl Store for MemoryStore {
     }
 }
 
-/// A thread's way into a [`MemoryStore`]; knows the tables that existed when it was made.
+/// A thread's session with a [`MemoryStore`]; knows the tables that existed at its creation.
 #[derive(Clone, Debug)]
 pub struct MemorySession {
     tables: Vec<Arc<Table>>,

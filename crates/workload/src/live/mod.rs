@@ -1,4 +1,4 @@
-//! Live runs: the store trait that the drivers speak, and a reference store over `BTreeMap`.
+//! Live runs: the store trait of the drivers, and a reference store over `BTreeMap`.
 
 mod contract;
 mod error;

@@ -1,30 +1,30 @@
-//! The interface that a driver of live runs needs of a store, and nothing more.
+//! The minimal interface that a driver of live runs needs of a store.
 //!
-//! One driver has to run over Millpond, over its in-memory twin and over engines of others without
-//! favouring any of them. The trait is therefore an ordered key-value engine at heart: named tables
-//! of byte keys and byte values, in the order of the keys' bytes.
+//! One driver must run over Millpond, over its in-memory twin and over foreign engines without
+//! favouring any of them. The trait is therefore an ordered key-value store: named tables of byte
+//! keys and byte values, in the order of the keys' bytes.
 //!
-//! * **Zero-copy.** Reads, updates and scans hand the bytes to a closure where they lie. The
-//!   closures are type parameters, so that an engine that can inline them does: no virtual call, no
-//!   allocation, no copy that the driver did not ask for. An engine that has to copy (a C
-//!   library's buffer, a version chain) copies into its session.
+//! * **Zero-copy.** Reads, updates and scans pass the bytes to a closure in place. The closures are
+//!   type parameters, so that an engine can inline them: no virtual call, no allocation, no copy
+//!   that the driver did not ask for. An engine that must copy (a C library's buffer, a version
+//!   chain) copies into its session.
 //! * **Each operation is atomic by itself**, [`Session::update`] in particular: it reads and writes
-//!   one value without another write in between. That is all that the drivers rely on while an
-//!   engine has no transactions; the TPC-C driver documents what follows from it.
+//!   one value without another write in between. The drivers rely on nothing more if an engine has
+//!   no transactions; the TPC-C driver documents the consequences.
 //! * **Transactions are hooks.** [`Session::begin`], [`Session::commit`] and [`Session::rollback`]
 //!   do nothing unless an engine needs them. The drivers call them around every transaction, so
 //!   that engines which cannot work outside of one (LMDB, SQLite) need no guesses.
-//! * **The contract is checkable.** [`super::check_contract`] holds any store against it; an
-//!   adapter's first test is a call to it.
+//! * **The contract is checkable.** [`super::check_contract`] checks any store against it; an
+//!   adapter's first test should call it.
 //! * **A session belongs to one thread** and may keep scratch memory, cursors and an open
 //!   transaction. Sessions borrow the store; any number exist at once.
 
 use std::error::Error;
 
-/// Names a table of a store: what [`Store::create_table`] and [`Store::table`] return.
+/// Number of a table of a store, returned by [`Store::create_table`] and [`Store::table`].
 ///
-/// Small numbers from 0 up, so that a session can index an array with them. They hold as long as
-/// the store is open.
+/// Ids are small numbers from 0 up, so that a session can index an array with them. They are valid
+/// while the store is open.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TableId(pub u32);
 
@@ -62,33 +62,33 @@ pub struct Scan<'k> {
     pub start: &'k [u8],
     /// Direction of the scan.
     pub direction: Direction,
-    /// A hint; only the visitor's result ends a scan.
+    /// Expected length, as a hint; only the visitor's result ends a scan.
     pub extent: Extent,
-    /// A hint, too: no row at this key or behind it, in the scan's direction, is wanted. A store
-    /// may stop before it, or continue until the visitor stops it.
+    /// Exclusive end of the scan in its direction, as a hint. A store may stop before it, or
+    /// continue until the visitor stops it.
     pub end: Option<&'k [u8]>,
 }
 
 impl<'k> Scan<'k> {
-    /// Upwards from `start`, about `rows` rows.
+    /// Returns a scan upwards from `start` of about `rows` rows.
     #[inline]
     pub fn up(start: &'k [u8], rows: u32) -> Scan<'k> {
         Scan { start, direction: Direction::Ascending, extent: Extent::Rows(rows), end: None }
     }
 
-    /// Downwards from `start`, about `rows` rows.
+    /// Returns a scan downwards from `start` of about `rows` rows.
     #[inline]
     pub fn down(start: &'k [u8], rows: u32) -> Scan<'k> {
         Scan { start, direction: Direction::Descending, extent: Extent::Rows(rows), end: None }
     }
 
-    /// Every row of a table, upwards.
+    /// Returns a scan upwards over every row of a table.
     #[inline]
     pub fn whole() -> Scan<'static> {
         Scan { start: &[], direction: Direction::Ascending, extent: Extent::Whole, end: None }
     }
 
-    /// Returns the scan bounded by `end`, which a store that locks ranges wants to know beforehand.
+    /// Returns the scan bounded by `end`, which a store that locks ranges needs beforehand.
     #[inline]
     pub fn before(self, end: &'k [u8]) -> Scan<'k> {
         Scan { end: Some(end), ..self }
@@ -97,49 +97,49 @@ impl<'k> Scan<'k> {
 
 /// An ordered key-value store with named tables, usable from many threads.
 pub trait Store: Send + Sync {
-    /// Error of its operations.
+    /// Error of the store's operations.
     type Error: Error + Send + Sync + 'static;
 
-    /// One thread's way into the store.
+    /// One thread's session with the store.
     type Session<'s>: Session<Error = Self::Error>
     where
         Self: 's;
 
-    /// The table called `name`; created empty if there is none.
+    /// Returns the table called `name`, which is created empty if there is none.
     fn create_table(&self, name: &str) -> Result<TableId, Self::Error>;
 
-    /// The table called `name`, or `None` if there is none.
+    /// Returns the table called `name`, or `None` if there is none.
     fn table(&self, name: &str) -> Result<Option<TableId>, Self::Error>;
 
-    /// A session for the calling thread. It knows the tables that exist now; it may, but need
-    /// not, learn of tables that are created later.
+    /// Returns a session for the calling thread. It knows the tables that exist now, and may learn
+    /// of later ones.
     fn session(&self) -> Result<Self::Session<'_>, Self::Error>;
 }
 
 /// One thread's operations on a store.
 ///
-/// Every closure that is passed in is called with bytes that stay as they are during the call.
-/// It must not block, and it cannot reach the session. [`Session::get`] and [`Session::update`]
-/// call theirs exactly once if the key exists and not at all if it does not: an engine that
-/// repeats an operation internally repeats it before the closure, not around it.
+/// Every closure receives bytes that do not change during the call. It must not block, and cannot
+/// reach the session. [`Session::get`] and [`Session::update`] call their closure exactly once if
+/// the key exists, and otherwise never. An engine that repeats an operation internally repeats it
+/// before the closure, not around it.
 pub trait Session {
     /// Error of the operations.
     type Error: Error + Send + Sync + 'static;
 
     /// `true` if no writes of others are seen between [`Session::begin`] and [`Session::commit`].
     ///
-    /// Where it is false, drivers order their writes so that others see only whole things, and
-    /// look twice where that is not enough.
+    /// If it is false, drivers order their writes so that others see only complete rows, and read
+    /// twice where that is not enough.
     const ISOLATED: bool = false;
 
-    /// Like `ISOLATED`, for a store that knows it only once the session is open.
+    /// Like `ISOLATED`, for a store that knows its isolation only when the session is open.
     #[inline]
     fn is_isolated(&self) -> bool {
         Self::ISOLATED
     }
 
-    /// Returns `true` if [`Session::rollback`] undoes the writes. Drivers then write before they
-    /// know whether they will roll back, as a transaction would.
+    /// Returns `true` if [`Session::rollback`] undoes the writes. Drivers then write first and
+    /// decide about a rollback later, as a transaction would.
     #[inline]
     fn undoes(&self) -> bool {
         false
@@ -160,22 +160,21 @@ pub trait Session {
 
     /// Ends the transaction and drops its writes, if the engine can.
     ///
-    /// Unless it [undoes](Session::undoes), the drivers roll back only what has not written
-    /// anything yet, and what failed.
+    /// Unless the engine [undoes](Session::undoes) writes, the drivers roll back only transactions
+    /// that have not written anything or have failed.
     #[inline]
     fn rollback(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Returns `true` if a transaction that failed with `error` should be rolled back and tried
-    /// again.
+    /// Returns `true` if a transaction that failed with `error` should be rolled back and retried.
     #[inline]
     fn is_retriable(error: &Self::Error) -> bool {
         let _ = error;
         false
     }
 
-    /// Shows the value of `key` to `read` and returns its result; `None` if there is no such key.
+    /// Passes the value of `key` to `read` and returns its result; `None` if there is no such key.
     fn get<R>(
         &mut self,
         table: TableId,
@@ -183,10 +182,10 @@ pub trait Session {
         read: impl FnMut(&[u8]) -> R,
     ) -> Result<Option<R>, Self::Error>;
 
-    /// Adds a row. False, and nothing is changed, if the key exists.
+    /// Adds a row; returns `false` and changes nothing if the key exists.
     fn insert(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<bool, Self::Error>;
 
-    /// Adds a row or replaces its value, whatever its length was.
+    /// Adds a row or replaces its value, of any length.
     fn put(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
 
     /// Lets `change` alter the bytes of a value in place, atomically with respect to other
@@ -198,13 +197,15 @@ pub trait Session {
         change: impl FnMut(&mut [u8]) -> R,
     ) -> Result<Option<R>, Self::Error>;
 
-    /// Removes a row. False if there is none: of two threads that remove a row, one gets true.
+    /// Removes a row; returns `false` if there is none. Of two threads that remove a row, one gets
+    /// `true`.
     fn remove(&mut self, table: TableId, key: &[u8]) -> Result<bool, Self::Error>;
 
-    /// Shows rows in order to `visit`, key and value, until it returns false or the table ends.
+    /// Passes key and value of each row, in order, to `visit` until it returns false or the table
+    /// ends.
     ///
-    /// Rows that others add or remove meanwhile may or may not be seen, unless the session is
-    /// isolated; no row is seen twice, and none that stays is missed.
+    /// Rows that others add or remove during the scan may or may not be seen, unless the session is
+    /// isolated. No row is seen twice, and no row that stays is missed.
     fn scan(
         &mut self,
         table: TableId,
@@ -212,11 +213,11 @@ pub trait Session {
         visit: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Self::Error>;
 
-    /// Fills an empty table with rows in ascending order of their keys; returns how many.
+    /// Fills an empty table with rows in ascending order of their keys; returns their number.
     ///
     /// `next` overwrites key and value with the next row and returns true, or returns false after
-    /// the last. An engine with a bulk loader overrides this; here rows are inserted, a thousand to
-    /// a transaction, and no transaction may be open.
+    /// the last one. An engine with a bulk loader overrides this method. The default inserts a
+    /// thousand rows per transaction. No transaction may be open.
     fn load_sorted(
         &mut self,
         table: TableId,

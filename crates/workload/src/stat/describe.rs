@@ -1,8 +1,8 @@
-//! All that `trace stat` says about a trace, in one pass over it.
+//! Description of a trace for `trace stat`, in one pass over it.
 //!
 //! The core is table 2 of watt: references, pages, share of writes, hot pages, top ten. Its caption
-//! calls pages with more than 2 % of all references hot, but the numbers it prints for Zipf traces
-//! are those of a threshold of 1 % (see the generator `zipf-ro`). Both are therefore counted.
+//! calls pages with more than 2 % of all references hot, but its numbers for Zipf traces match a
+//! threshold of 1 % (see the generator `zipf-ro`). So both are counted.
 
 use millpond_base::{Mark, Reason};
 use serde::Serialize;
@@ -23,7 +23,7 @@ pub struct KindCount {
     pub depth: u8,
     /// References.
     pub references: u64,
-    /// Writes among them.
+    /// Writes among the references.
     pub writes: u64,
 }
 
@@ -38,9 +38,9 @@ pub struct TraceStat {
     pub writes: u64,
     /// Share of the references that write, 0 to 1.
     pub write_share: f64,
-    /// Pages with more than 2 % of the references (watt table 2, as its caption says).
+    /// Pages with more than 2 % of the references (watt table 2, by its caption).
     pub hot_pages: u64,
-    /// Pages with more than 1 % of the references (as its numbers for Zipf traces are).
+    /// Pages with more than 1 % of the references (watt table 2, by its numbers for Zipf traces).
     pub warm_pages: u64,
     /// Share of the references that go to the ten hottest pages, 0 to 1.
     pub top_ten_share: f64,
@@ -75,7 +75,7 @@ pub struct Describer {
 }
 
 impl Describer {
-    /// Nothing seen yet.
+    /// Creates a describer without references.
     pub fn new() -> Describer {
         Describer::default()
     }
@@ -113,7 +113,7 @@ impl Describer {
     fn count_kind(&mut self, mark: Mark) {
         let (kind, depth) = (mark.kind().0, mark.depth());
         let same = |k: &&mut KindCount| k.kind == kind && k.depth == depth;
-        // There are few kinds and depths, and the usual ones come first.
+        // There are few kinds and depths, and frequent ones are found first.
         match self.kinds.iter_mut().find(same) {
             Some(count) => {
                 count.references += 1;
@@ -126,7 +126,7 @@ impl Describer {
         }
     }
 
-    /// The result; `notes` are the reader's.
+    /// Returns the result; `notes` are the reader's.
     pub fn finish(self, notes: Vec<String>) -> TraceStat {
         let references = self.references;
         let share = |n: u64| n as f64 / references.max(1) as f64;
@@ -158,7 +158,7 @@ impl Describer {
 /// Reads `source` to its end and describes it.
 ///
 /// # Errors
-/// Whatever the source reports.
+/// Any error of the source.
 pub fn describe(source: &mut dyn Source) -> Result<TraceStat, TraceError> {
     let mut describer = Describer::new();
     let mut batch = Batch::with_capacity(BATCH_LEN);

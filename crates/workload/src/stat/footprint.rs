@@ -7,14 +7,14 @@ use serde::Serialize;
 pub struct FootprintPoint {
     /// References so far.
     pub references: u64,
-    /// Distinct pages among them.
+    /// Distinct pages among the references.
     pub pages: u64,
 }
 
-/// Points kept at most; when there are more, every second is dropped.
+/// Maximum number of points; when there are more, every second one is dropped.
 const MOST: usize = 256;
 
-/// Collects points at equal distances, however long the trace turns out to be.
+/// Collects points at equal distances over a trace of unknown length.
 pub(crate) struct Footprint {
     step: u64,
     points: Vec<FootprintPoint>,
@@ -42,7 +42,7 @@ impl Footprint {
         }
     }
 
-    /// The points, with the end of the trace as the last.
+    /// Returns the points, the end of the trace last.
     pub(crate) fn points(&self, references: u64, pages: u64) -> Vec<FootprintPoint> {
         let mut points = self.points.clone();
         if references > 0 && points.last().is_none_or(|p| p.references < references) {

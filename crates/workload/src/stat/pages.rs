@@ -1,4 +1,4 @@
-//! The pages of a trace, numbered by first appearance, and how often each was referenced.
+//! The pages of a trace, numbered by first appearance, with their reference counts.
 
 use hashbrown::HashMap;
 
@@ -10,9 +10,9 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Counts a reference; the page's number, and whether it is new.
+    /// Counts a reference; returns the page's number, and `true` if the page is new.
     ///
-    /// `None` when there are 2³² pages already: no such trace fits into memory.
+    /// Returns `None` if there are 2³² pages already; no such trace fits into memory.
     #[inline]
     pub(crate) fn touch(&mut self, page: u64) -> Option<(u32, bool)> {
         let fresh = u32::try_from(self.counts.len()).ok()?;
@@ -25,18 +25,18 @@ impl Pages {
         Some((number, false))
     }
 
-    /// Number of distinct pages.
+    /// Returns the number of distinct pages.
     pub(crate) fn len(&self) -> usize {
         self.counts.len()
     }
 
-    /// Number of pages with more than `share` of `references`.
+    /// Returns the number of pages with more than `share` of `references`.
     pub(crate) fn hotter_than(&self, share: f64, references: u64) -> u64 {
         let least = share * references as f64;
         self.counts.iter().filter(|c| **c as f64 > least).count() as u64
     }
 
-    /// References to the `n` pages that have most of them.
+    /// Returns the references to the `n` most referenced pages.
     pub(crate) fn top(&self, n: usize) -> u64 {
         let mut counts = self.counts.clone();
         if counts.len() > n {

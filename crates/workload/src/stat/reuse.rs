@@ -1,9 +1,9 @@
-//! Reuse distances: how many other pages are referenced between two references to one page.
+//! Reuse distances: the number of other pages referenced between two references to one page.
 //!
-//! Exact, by a Fenwick tree over the last positions of all pages (after Bennett and Kruskal, 1975):
-//! the distance is the number of pages whose last position is behind this page's. When the
-//! positions run out, the pages are renumbered in order, so memory grows with the distinct pages
-//! and not with the trace. A reference costs O(log pages).
+//! Distances are exact, by a Fenwick tree over the last positions of all pages (after Bennett and
+//! Kruskal, 1975). The distance is the number of pages whose last position is after this page's.
+//! When the positions run out, the pages are renumbered in order, so memory grows with the distinct
+//! pages and not with the trace. A reference costs O(log pages).
 
 use serde::Serialize;
 
@@ -27,15 +27,15 @@ pub struct ReuseBucket {
 pub struct ReuseHistogram {
     /// First references, which have no distance.
     pub first: u64,
-    /// Buckets 0, 1, 2–3, 4–7, … up to the largest distance there is.
+    /// Buckets 0, 1, 2–3, 4–7, … up to the largest distance.
     pub buckets: Vec<ReuseBucket>,
 }
 
-/// Works out reuse distances.
+/// Computes reuse distances.
 pub(crate) struct Reuse {
-    /// Fenwick tree over positions; a position counts if it is some page's last.
+    /// Fenwick tree over positions, where a position counts if it is a page's last one.
     tree: Vec<u32>,
-    /// The page that was referenced at a position.
+    /// Page referenced at each position.
     owner: Vec<u32>,
     /// The last position of each page.
     last: Vec<u32>,
@@ -83,7 +83,7 @@ impl Reuse {
         self.next += 1;
     }
 
-    /// Adds to a position; `u32::MAX` takes one away.
+    /// Adds to a position; `u32::MAX` subtracts one.
     fn add(&mut self, position: u32, amount: u32) {
         let mut at = position as usize + 1;
         while at < self.tree.len() {
@@ -92,7 +92,7 @@ impl Reuse {
         }
     }
 
-    /// Number of last positions at or before `position`.
+    /// Returns the number of last positions at or before `position`.
     fn up_to(&self, position: u32) -> u32 {
         let mut at = position as usize + 1;
         let mut sum = 0u32;
@@ -103,8 +103,8 @@ impl Reuse {
         sum
     }
 
-    /// Gives the pages the first positions, in their order, with room for as many references
-    /// again as will pay for the next time.
+    /// Moves the pages to the first positions, in order, and leaves room for enough references to
+    /// pay for the next renumbering.
     fn renumber(&mut self) {
         let room = (self.live as usize * 4).max(LEAST);
         let mut owner = Vec::with_capacity(room);

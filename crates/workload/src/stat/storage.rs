@@ -1,8 +1,8 @@
-//! Storage-level traces: which requests there are, and which follow each other on a page.
+//! Storage-level traces: the mix of requests, and their successors on the same page.
 //!
-//! The first is li's table 3.2 (shares of SYNCH, REPLACE, RECOV and READ), the second extends
-//! its tables 5.3 and 5.5 (how often a READ or a REPLACE is followed by which request to the
-//! same page) to all types, with the requests that no other follows.
+//! The mix is li's table 3.2 (shares of SYNCH, REPLACE, RECOV and READ). The successors
+//! extend its tables 5.3 and 5.5 (next request to the same page after a READ or a REPLACE) to
+//! all types, and count requests without a successor.
 
 use millpond_base::{Mark, Reason};
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub enum RequestType {
     Replace,
     /// A page cleaner wrote it to bound recovery time.
     Recov,
-    /// A write whose reason the trace does not say.
+    /// A write without a reason in the trace.
     Write,
 }
 
@@ -32,7 +32,7 @@ const TYPES: [RequestType; 5] = [
 ];
 
 impl RequestType {
-    /// The type of a request; `None` for a dsync, which is no page request.
+    /// Returns the type of a request; `None` for a dsync, which is no page request.
     pub fn of(mark: Mark) -> Option<RequestType> {
         match mark.reason() {
             Reason::Dsync => None,
@@ -45,7 +45,7 @@ impl RequestType {
     }
 }
 
-/// The requests that follow those of one type on the same page.
+/// Successors on the same page of the requests of one type.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct NextRequest {
     /// The type.
@@ -112,7 +112,7 @@ impl Storage {
         }
     }
 
-    /// The storage view, if the trace has any write reason or dsync.
+    /// Returns the storage view, if the trace has any write reason or dsync.
     pub(crate) fn finish(&self) -> Option<StorageStat> {
         if self.reasons == 0 && self.dsyncs == 0 {
             return None;

@@ -57,7 +57,7 @@ pub(super) fn add<L: Layout, S: Session>(
     }
 }
 
-/// The error for a row that must exist and does not.
+/// Returns the error for a row that must exist and does not.
 #[cold]
 pub(super) fn missing<L: Layout, S: Session>(key: &[u8]) -> DriveError<S::Error> {
     DriveError::Missing { table: L::TABLE, key: key.into() }

@@ -6,8 +6,9 @@
 //! 3. The NO_O_IDs of a district have no holes.
 //! 4. The O_OL_CNTs of a district sum to the number of its order lines.
 //!
-//! A fifth condition is ours: each order is in the index of orders by customer, and nothing else
-//! is. One pass over each table concerned; memory is proportional to the number of districts.
+//! A fifth condition is ours: the index of orders by customer holds each order and nothing else.
+//! The check makes one pass over each table concerned, in memory proportional to the number of
+//! districts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,7 +24,7 @@ use crate::live::{Access, DriveError, Scan, Session, TableId};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Violation {
-    /// Condition 1: the warehouse has not taken in what its districts have.
+    /// Condition 1: the warehouse's sum differs from that of its districts.
     YearToDate {
         /// The warehouse.
         warehouse: u32,
@@ -32,7 +33,7 @@ pub enum Violation {
         /// The sum of D_YTD in cents.
         districts: i64,
     },
-    /// Condition 2: the district's next order is not the one behind its last.
+    /// Condition 2: the district's next order number does not follow its last one.
     NextOrder {
         /// The warehouse.
         warehouse: u32,
@@ -77,7 +78,7 @@ pub enum Violation {
         district: u8,
         /// Number of orders.
         orders: u64,
-        /// Number of entries in the index; where the numbers agree, entries differ.
+        /// Number of entries in the index; if the numbers agree, entries differ.
         indexed: u64,
     },
 }
@@ -308,7 +309,7 @@ fn entry_hash(c: u32, o: u32) -> u64 {
     mix(u64::from(c) << 32 | u64::from(o))
 }
 
-/// Shows all rows of a table in the order of their keys.
+/// Passes all rows of a table to a visitor, in key order.
 fn rows<L: Layout, S: Session>(
     session: &mut S,
     table: TableId,
@@ -328,9 +329,9 @@ fn rows<L: Layout, S: Session>(
     }
 }
 
-/// Shows all rows of a table, each with the sums of its district.
+/// Passes all rows of a table to a visitor, each with the sums of its district.
 ///
-/// The rows of a district come together, so its sums are looked up once and kept at hand.
+/// The rows of a district are adjacent, so its sums are looked up once and kept.
 fn by_district<L: Layout, S: Session>(
     session: &mut S,
     table: TableId,

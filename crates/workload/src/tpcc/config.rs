@@ -17,13 +17,13 @@ pub struct Config {
     pub remote_payments: u8,
     /// Order lines that another warehouse supplies, in per cent; 1 (clause 2.4.1.5).
     pub remote_lines: u8,
-    /// Workers that run at the same time. With 1, what is needed only against concurrent
+    /// Number of concurrent workers. With 1, the work that only protects against concurrent
     /// transactions is left out.
     pub threads: u32,
 }
 
 impl Config {
-    /// The specification's run.
+    /// Returns the specification's run.
     pub fn standard(scale: Scale, threads: u32) -> Config {
         Config {
             scale,
@@ -48,11 +48,11 @@ impl Config {
     }
 }
 
-/// Why a run cannot be done.
+/// Reason that a run is impossible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// There is nothing to run on.
+    /// There is no data to run on.
     #[error(transparent)]
     Scale(#[from] ScaleError),
     /// All shares are 0.

@@ -7,7 +7,7 @@ use super::rows::CustomerName;
 use super::worker::Worker;
 use crate::live::{DriveError, Scan, Session};
 
-/// A terminal's way to name a customer: by last name in 60 % of the cases.
+/// A customer as a terminal names one: by last name in 60 % of the cases.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Named {
     Number(u32),
@@ -26,8 +26,8 @@ impl Named {
 }
 
 impl Worker {
-    /// The customer's number. Of those with the last name, in the order of their first names, the
-    /// middle one is meant: number n/2, rounded up.
+    /// Returns the customer's number. Of the n customers with a last name, in the order of their
+    /// first names, it is the middle one: number n/2, rounded up.
     #[inline]
     pub(super) fn customer<S: Session>(
         &mut self,

@@ -1,11 +1,11 @@
 //! Delivery (clause 2.7): the oldest new order of each of a warehouse's districts.
 //!
-//! Where transactions are not isolated, two things need care. Of two workers that find the same
-//! order, the one whose `remove` says true delivers it. And an order must not be delivered while
-//! an older one of its district is still being inserted: that one would stay behind as a hole
-//! in the queue, which consistency condition 3 forbids. So an order is delivered only if the one
-//! before it has been, which by induction means all before it; else the district is skipped, as
-//! the clause allows.
+//! Without isolation, two cases need care. Of two workers that find the same order, the one
+//! whose `remove` returns true delivers it. And an order must not be delivered while an older
+//! one of its district is still being inserted. The older order would remain behind a hole in
+//! the queue, which consistency condition 3 forbids. So an order is delivered only if the one
+//! before it has been, which by induction means all before it. Otherwise the district is
+//! skipped, as the clause allows.
 
 use super::access::{change, find};
 use super::draw::between;
@@ -132,12 +132,12 @@ mod tests {
         let before = keys::order(1, 4, oldest - 1);
         session.update(tables.order, &before, |row| Order::CARRIER_ID.set(row, 0)).unwrap();
         assert_eq!(one_of_two.claim(&mut session, 1, 4).unwrap(), None);
-        // Nothing of it is written yet.
+        // No row of that order is written yet.
         session.remove(tables.order, &before).unwrap();
         assert_eq!(one_of_two.claim(&mut session, 1, 4).unwrap(), None);
         let input = Delivery { w: 1, carrier: 3 };
         assert_eq!(one_of_two.delivery(&mut session, &input).unwrap().skipped, 1);
-        // A worker that runs alone need not look, and another district is not concerned.
+        // A single worker need not check, and other districts are not affected.
         assert_eq!(alone.claim(&mut session, 1, 4).unwrap(), Some(oldest));
         assert_eq!(one_of_two.claim(&mut session, 1, 5).unwrap(), Some(oldest + 1));
         // An order belongs to the worker that removed it.

@@ -5,8 +5,8 @@ use millpond_base::Seed;
 use super::keys::NAME_LEN;
 use crate::generate::Random;
 
-/// The constant of the last names' NURand while loading. The clause lets it be any; being fixed,
-/// it need not be kept with the data for later runs to stay at the distance that they must.
+/// Constant of the last names' NURand while loading. The clause allows any value. A fixed one need
+/// not be stored with the data for later runs to keep the required distance.
 const LAST_LOADING: u64 = 123;
 
 /// The run's constants C of NURand (clause 2.1.6.1).
@@ -21,14 +21,14 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// The constants with which data is loaded.
+    /// Returns the constants for loading.
     pub fn loading(seed: Seed) -> Constants {
         let mut random = Random::new(seed.derive("tpcc loading constants"));
         Constants { last: LAST_LOADING, customer: random.below(1024), item: random.below(8192) }
     }
 
-    /// The constants of a run: the same for all its workers. The last names' differs from the
-    /// loading one by 65 to 119, but neither by 96 nor by 112.
+    /// Returns the constants of a run, the same for all its workers. The constant of last names
+    /// differs from the loading one by 65 to 119, but neither by 96 nor by 112.
     pub fn running(seed: Seed) -> Constants {
         let mut random = Random::new(seed.derive("tpcc constants"));
         let is_allowed = |c: &u64| {
@@ -45,20 +45,20 @@ impl Constants {
     }
 }
 
-/// NURand(A, x, y) with constant `c`: skewed numbers from `x` to `y`.
+/// Draws NURand(A, x, y) with constant `c`: skewed numbers from `x` to `y`.
 #[inline]
 pub fn nurand(random: &mut Random, a: u64, x: u64, y: u64, c: u64) -> u64 {
     let skewed = random.below(a + 1) | between(random, x, y);
     (skewed + c) % (y - x + 1) + x
 }
 
-/// Uniform from `low` to `high`, both included.
+/// Draws uniformly from `low` to `high`, both included.
 #[inline]
 pub fn between(random: &mut Random, low: u64, high: u64) -> u64 {
     low + random.below(high - low + 1)
 }
 
-/// The customers of a district and how transactions pick among them and among the items.
+/// Picks customers of a district, and items, as transactions do.
 #[derive(Clone, Copy, Debug)]
 pub struct Picker {
     constants: Constants,
@@ -67,24 +67,25 @@ pub struct Picker {
 }
 
 impl Picker {
-    /// For a district of `customers` customers and a catalogue of `items` items, at least 1 each.
+    /// Creates a picker for a district of `customers` customers and a catalogue of `items` items,
+    /// at least 1 each.
     pub fn new(constants: Constants, customers: u32, items: u32) -> Picker {
         Picker { constants, customers: u64::from(customers.max(1)), items: u64::from(items.max(1)) }
     }
 
-    /// A customer's number.
+    /// Draws a customer's number.
     #[inline]
     pub fn customer(&self, random: &mut Random) -> u32 {
         nurand(random, 1023, 1, self.customers, self.constants.customer) as u32
     }
 
-    /// An item's number.
+    /// Draws an item's number.
     #[inline]
     pub fn item(&self, random: &mut Random) -> u32 {
         nurand(random, 8191, 1, self.items, self.constants.item) as u32
     }
 
-    /// The number of a last name that some customer of the district bears.
+    /// Draws the number of a last name that some customer of the district bears.
     ///
     /// The first 1000 customers bear the names 0 to 999; a smaller district has fewer names.
     #[inline]
@@ -96,7 +97,8 @@ impl Picker {
 const SYLLABLES: [&[u8]; 10] =
     [b"BAR", b"OUGHT", b"ABLE", b"PRI", b"PRES", b"ESE", b"ANTI", b"CALLY", b"ATION", b"EING"];
 
-/// The last name of a number from 0 to 999: a syllable for each of its digits (clause 4.3.2.3).
+/// Returns the last name of a number from 0 to 999: a syllable for each of its digits (clause
+/// 4.3.2.3).
 #[inline]
 pub fn last_name(number: u32) -> [u8; NAME_LEN] {
     let mut name = [0; NAME_LEN];
@@ -112,7 +114,8 @@ pub fn last_name(number: u32) -> [u8; NAME_LEN] {
 /// 64 letters and digits, so that six bits draw one; `a` and `e` come twice.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789ae";
 
-/// A random text of `low` to `high` letters and digits at the front of `into`; returns its length.
+/// Writes a random text of `low` to `high` letters and digits to the front of `into`; returns its
+/// length.
 pub fn letters(random: &mut Random, into: &mut [u8], low: usize, high: usize) -> usize {
     let len = between(random, low as u64, high as u64) as usize;
     let len = len.min(into.len());
@@ -127,7 +130,7 @@ pub fn letters(random: &mut Random, into: &mut [u8], low: usize, high: usize) ->
     len
 }
 
-/// Random digits all over `into`.
+/// Fills `into` with random digits.
 pub fn digits(random: &mut Random, into: &mut [u8]) {
     for byte in into {
         *byte = b'0' + random.below(10) as u8;
@@ -137,7 +140,7 @@ pub fn digits(random: &mut Random, into: &mut [u8]) {
 /// The text that marks a tenth of the items and stocks.
 pub const ORIGINAL: &[u8] = b"ORIGINAL";
 
-/// A random text of 26 to 50 letters, a tenth of which hold [`ORIGINAL`] somewhere.
+/// Writes a random text of 26 to 50 letters; a tenth of the texts contain [`ORIGINAL`].
 pub fn data(random: &mut Random, into: &mut [u8]) {
     let len = letters(random, into, 26, 50);
     if random.below(10) == 0 && len >= ORIGINAL.len() {
@@ -150,7 +153,7 @@ pub fn data(random: &mut Random, into: &mut [u8]) {
 mod tests {
     use super::*;
 
-    /// χ² of NURand against its exact distribution, found by counting all pairs.
+    /// Checks NURand by χ² against its exact distribution, found by counting all pairs.
     fn nurand_is_exact(a: u64, x: u64, y: u64, c: u64) {
         let n = (y - x + 1) as usize;
         let mut pairs = vec![0u64; n];

@@ -1,4 +1,5 @@
-//! The keys of the tables and indexes: big-endian numbers, so that bytes sort as they do.
+//! The keys of the tables and indexes: big-endian numbers, so that bytes sort like the
+//! numbers.
 //!
 //! ```text
 //! warehouse        w:4
@@ -17,31 +18,32 @@
 /// The bytes of a customer's last or first name in a key.
 pub const NAME_LEN: usize = 16;
 
-/// The writer of the history rows that are loaded for a warehouse; workers are below.
+/// Returns the writer number of a warehouse's loaded history rows; workers have lower
+/// numbers.
 #[inline]
 pub fn loading_writer(warehouse: u32) -> u32 {
     warehouse | 1 << 31
 }
 
-/// Key of a warehouse.
+/// Returns the key of a warehouse.
 #[inline(always)]
 pub fn warehouse(w: u32) -> [u8; 4] {
     w.to_be_bytes()
 }
 
-/// Key of an item.
+/// Returns the key of an item.
 #[inline(always)]
 pub fn item(i: u32) -> [u8; 4] {
     i.to_be_bytes()
 }
 
-/// Key of a stock row.
+/// Returns the key of a stock row.
 #[inline(always)]
 pub fn stock(w: u32, i: u32) -> [u8; 8] {
     (u64::from(w) << 32 | u64::from(i)).to_be_bytes()
 }
 
-/// Key of a district.
+/// Returns the key of a district.
 #[inline(always)]
 pub fn district(w: u32, d: u8) -> [u8; 5] {
     let mut key = [d; 5];
@@ -49,7 +51,7 @@ pub fn district(w: u32, d: u8) -> [u8; 5] {
     key
 }
 
-/// Key of what a district numbers: customers, orders, new orders.
+/// Returns the key of a district's numbered rows: customers, orders, new orders.
 #[inline(always)]
 fn numbered(w: u32, d: u8, n: u32) -> [u8; 9] {
     let mut key = [d; 9];
@@ -58,19 +60,19 @@ fn numbered(w: u32, d: u8, n: u32) -> [u8; 9] {
     key
 }
 
-/// Key of a customer.
+/// Returns the key of a customer.
 #[inline(always)]
 pub fn customer(w: u32, d: u8, c: u32) -> [u8; 9] {
     numbered(w, d, c)
 }
 
-/// Key of an order, and of its new-order row.
+/// Returns the key of an order, and of its new-order row.
 #[inline(always)]
 pub fn order(w: u32, d: u8, o: u32) -> [u8; 9] {
     numbered(w, d, o)
 }
 
-/// Key of an order line.
+/// Returns the key of an order line.
 #[inline(always)]
 pub fn order_line(w: u32, d: u8, o: u32, line: u8) -> [u8; 10] {
     let mut key = [line; 10];
@@ -78,7 +80,7 @@ pub fn order_line(w: u32, d: u8, o: u32, line: u8) -> [u8; 10] {
     key
 }
 
-/// Key in the index of orders by customer.
+/// Returns the key in the index of orders by customer.
 #[inline(always)]
 pub fn order_customer(w: u32, d: u8, c: u32, o: u32) -> [u8; 13] {
     let mut key = [0; 13];
@@ -87,7 +89,7 @@ pub fn order_customer(w: u32, d: u8, c: u32, o: u32) -> [u8; 13] {
     key
 }
 
-/// Key in the index of customers by last name.
+/// Returns the key in the index of customers by last name.
 #[inline(always)]
 pub fn customer_name(
     w: u32,
@@ -107,7 +109,7 @@ pub fn customer_name(
 /// The part of a name index's key that all customers of a last name share.
 pub const NAME_PREFIX_LEN: usize = 21;
 
-/// Key of the `n`th history row of a writer.
+/// Returns the key of the `n`th history row of a writer.
 #[inline(always)]
 pub fn history(writer: u32, n: u64) -> [u8; 12] {
     let mut key = [0; 12];
@@ -116,21 +118,22 @@ pub fn history(writer: u32, n: u64) -> [u8; 12] {
     key
 }
 
-/// The last four bytes of a key as a number: the order, the customer or the item; 0 if it is
-/// shorter.
+/// Returns the last four bytes of a key as a number (order, customer or item); 0 if the key
+/// is shorter.
 #[inline(always)]
 pub fn last_number(key: &[u8]) -> u32 {
     key.last_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
-/// The number at `at` of a key; 0 if it is shorter.
+/// Returns the number at `at` of a key; 0 if the key is shorter.
 #[inline(always)]
 pub fn number_at(key: &[u8], at: usize) -> u32 {
     let bytes = key.get(at..).and_then(|rest| rest.first_chunk::<4>());
     bytes.map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
-/// Warehouse and district of a key that begins with them; zeros if it is shorter.
+/// Returns warehouse and district of a key that begins with them; zeros if the key is
+/// shorter.
 #[inline(always)]
 pub fn district_of(key: &[u8]) -> (u32, u8) {
     (number_at(key, 0), key.get(4).copied().unwrap_or(0))

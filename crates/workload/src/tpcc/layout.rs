@@ -1,10 +1,10 @@
 //! The layout of rows in bytes: typed fields at fixed places.
 //!
-//! A row has one length and each field one offset, so that an update in place touches the bytes
-//! of its fields and no others, and a read decodes nothing that it does not want. Numbers are
-//! little-endian and not aligned. Texts have their greatest length and are padded with zeros.
+//! Each table has one row length, and each field one offset. So an update in place touches only
+//! the bytes of its fields, and a read decodes only the fields that it needs. Numbers are
+//! little-endian and not aligned. Texts have their maximum length and are padded with zeros.
 //!
-//! A field's methods take a row whose length [`Layout::view`] has checked. As offsets are
+//! A field's methods take a row whose length [`Layout::view`] has checked. Since offsets are
 //! constants, the compiler then drops the bounds checks.
 
 /// A table's rows: their length and the table's name.
@@ -15,13 +15,13 @@ pub trait Layout {
     /// The length of each row, in bytes.
     const LEN: usize;
 
-    /// `bytes` as a row, or their length if it is not a row's.
+    /// Returns `bytes` as a row, or their length if it is wrong.
     #[inline(always)]
     fn view(bytes: &[u8]) -> Result<&[u8], usize> {
         if bytes.len() == Self::LEN { Ok(bytes) } else { Err(bytes.len()) }
     }
 
-    /// `bytes` as a row to change, or their length if it is not a row's.
+    /// Returns `bytes` as a mutable row, or their length if it is wrong.
     #[inline(always)]
     fn view_mut(bytes: &mut [u8]) -> Result<&mut [u8], usize> {
         if bytes.len() == Self::LEN { Ok(bytes) } else { Err(bytes.len()) }
@@ -57,7 +57,7 @@ macro_rules! number {
                 row[self.0..self.0 + $len].copy_from_slice(&value.to_le_bytes());
             }
 
-            /// Adds to it in `row`, wrapping around, and returns the sum.
+            /// Adds to the field in `row`, wrapping around, and returns the sum.
             #[inline(always)]
             pub fn add(self, row: &mut [u8], value: $type) -> $type {
                 let sum = self.get(row).wrapping_add(value);
@@ -105,32 +105,32 @@ impl Text {
         self.at + self.len
     }
 
-    /// Returns the field's greatest length.
+    /// Returns the field's maximum length.
     #[expect(clippy::len_without_is_empty, reason = "a field's place is never empty")]
     pub const fn len(self) -> usize {
         self.len
     }
 
-    /// The field's bytes in `row`, padding included.
+    /// Returns the field's bytes in `row`, padding included.
     #[inline(always)]
     pub fn get(self, row: &[u8]) -> &[u8] {
         &row[self.at..self.at + self.len]
     }
 
-    /// The field's bytes in `row`, to be changed in place.
+    /// Returns the field's bytes in `row`, to be changed in place.
     #[inline(always)]
     pub fn get_mut(self, row: &mut [u8]) -> &mut [u8] {
         &mut row[self.at..self.at + self.len]
     }
 
-    /// The text in `row` without its padding.
+    /// Returns the text in `row` without its padding.
     pub fn trimmed(self, row: &[u8]) -> &[u8] {
         let bytes = self.get(row);
         let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         &bytes[..len]
     }
 
-    /// Sets it in `row`; what does not fit is cut off.
+    /// Sets the field in `row`; an excess is cut off.
     #[inline(always)]
     pub fn set(self, row: &mut [u8], text: &[u8]) {
         let field = self.get_mut(row);
@@ -140,7 +140,7 @@ impl Text {
     }
 }
 
-/// Declares a table's rows: fields one behind the other.
+/// Declares a table's row as a sequence of fields.
 macro_rules! layout {
     (
         $(#[$doc:meta])*
@@ -164,7 +164,7 @@ macro_rules! layout {
     };
 }
 
-/// The fields of a row, each behind the one before.
+/// Places the fields of a row one after the other.
 macro_rules! fields {
     ($at:expr;) => {
         /// Length of a row in bytes.

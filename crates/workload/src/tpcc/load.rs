@@ -1,8 +1,8 @@
-//! Fills the tables as clause 4.3.3.1 says.
+//! Fills the tables by clause 4.3.3.1.
 //!
-//! Warehouses are loaded side by side, each from a seed of its own, so that the data does not
-//! depend on the number of threads. Within a warehouse every table and index is filled in the
-//! order of its keys.
+//! Warehouses are loaded in parallel, each from its own seed, so that the data does not
+//! depend on the number of threads. Within a warehouse, every table and index is filled in
+//! key order.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -23,10 +23,10 @@ use crate::live::{Access, DriveError, Session, Store, TableId};
 /// Rows of a transaction while loading.
 const BATCH: u32 = 1000;
 
-/// The logical time of everything that is loaded.
+/// Logical time of all loaded rows.
 pub(super) const LOADED_AT: u64 = 1;
 
-/// Loads everything with `threads` threads; returns how many rows, indexes included.
+/// Loads everything with `threads` threads; returns the number of rows, indexes included.
 pub fn load<S: Store>(
     store: &S,
     tables: &Tables,
@@ -64,7 +64,7 @@ pub fn load<S: Store>(
     })
 }
 
-/// Loads the items, which all warehouses share; returns how many.
+/// Loads the items, which all warehouses share; returns their number.
 pub fn load_items<S: Session>(
     session: &mut S,
     tables: &Tables,
@@ -84,7 +84,7 @@ pub fn load_items<S: Session>(
     rows.commit()
 }
 
-/// Loads all that belongs to one warehouse (from 1); returns how many rows.
+/// Loads all rows of one warehouse (from 1); returns their number.
 pub fn load_warehouse<S: Session>(
     session: &mut S,
     tables: &Tables,
@@ -143,7 +143,7 @@ impl<'s, S: Session> Batch<'s, S> {
     }
 }
 
-/// Street, city, state and ZIP code, wherever they are in a row.
+/// Offsets of street, city, state and ZIP code in a row.
 struct Address {
     streets: [Text; 2],
     city: Text,
@@ -249,7 +249,7 @@ impl<S: Session> Loader<'_, S> {
         Ok(())
     }
 
-    /// A customer's row, last name and first name.
+    /// Returns a customer's row, last name and first name.
     fn customer(&mut self, c: u32) -> ([u8; Customer::LEN], [u8; 16], [u8; 16]) {
         const ADDRESS: Address = Address {
             streets: [Customer::STREET_1, Customer::STREET_2],
@@ -284,7 +284,7 @@ impl<S: Session> Loader<'_, S> {
         (row, last, first)
     }
 
-    /// The orders of a district: one of each customer's, in random order.
+    /// Loads the orders of a district: one per customer, in random order.
     fn orders(&mut self, d: u8) -> Result<(), DriveError<S::Error>> {
         let (w, tables, count) = (self.w, self.tables, self.scale.customers);
         let delivered = self.scale.delivered();

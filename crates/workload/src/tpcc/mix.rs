@@ -16,7 +16,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them, in the order of [`Mix`]'s shares.
+    /// All kinds, in the order of [`Mix`]'s shares.
     pub const ALL: [Kind; 5] =
         [Kind::NewOrder, Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
 
@@ -48,7 +48,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// The standard mix (clause 5.2.3): what remains beside the four minima is NewOrder.
+    /// The standard mix (clause 5.2.3): the four minima, and NewOrder for the rest.
     pub const STANDARD: Mix =
         Mix { new_order: 45, payment: 43, order_status: 4, delivery: 4, stock_level: 4 };
 
@@ -56,7 +56,7 @@ impl Mix {
     pub const GILBERT: Mix =
         Mix { new_order: 45, payment: 47, order_status: 4, delivery: 0, stock_level: 4 };
 
-    /// Nothing but transactions of one kind.
+    /// Returns a mix of only one kind of transaction.
     pub fn only(kind: Kind) -> Mix {
         let share = |of| u32::from(of == kind);
         Mix {
@@ -68,7 +68,7 @@ impl Mix {
         }
     }
 
-    /// Upper borders of the shares; the last is their sum.
+    /// Returns the upper borders of the shares; the last is their sum.
     pub(super) fn borders(&self) -> [u64; 5] {
         let parts =
             [self.new_order, self.payment, self.order_status, self.delivery, self.stock_level];

@@ -1,8 +1,8 @@
 //! Full TPC-C over any store: nine tables, two indexes, five transactions, four conditions.
 //!
-//! The driver follows the specification (revision 5.11; clauses are cited where they are obeyed)
-//! in schema, cardinalities, inputs, mix and effects. It has no terminals and no think times: each
-//! worker runs one transaction after the other, as in the papers (leanstore V-B, watt 6.2).
+//! The driver follows the specification (revision 5.11, with clauses cited) in schema,
+//! cardinalities, inputs, mix and effects. It has no terminals and no think times: each worker
+//! runs one transaction after the other, as in the papers (leanstore V-B, watt 6.2).
 //!
 //! ```no_run
 //! # use millpond_base::Seed;
@@ -22,23 +22,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Without transactions.** A store that has none still gets a run that ends consistent, whatever
-//! the interleaving, because of three rules. Counters and sums (D_NEXT_O_ID, the YTDs, balances,
-//! stock) are read and changed in one atomic update of one row. What other transactions find by is
-//! inserted after what they then expect to find. And the only rollbacks are those of the 1 % of
-//! NewOrders with an unknown item, which is noticed before anything is written. What is lost
-//! without isolation is the view of one moment: an OrderStatus may show a balance from before a
-//! delivery and the lines from after it. Stores that isolate declare it ([`Session::ISOLATED`]),
-//! and those that undo what was written ([`Session::undoes`]) get NewOrders to roll back that have
-//! written all but their last line.
+//! **Without transactions.** A store without transactions still ends a run consistent, under any
+//! interleaving, because of three rules. Counters and sums (D_NEXT_O_ID, the YTDs, balances,
+//! stock) are read and changed in one atomic update of one row. Rows by which other transactions
+//! find an order are inserted after the rows that they then expect. And the only rollbacks are
+//! those of the 1 % of NewOrders with an unknown item, which is noticed before anything is
+//! written. Without isolation, only the view of one moment is lost: an OrderStatus may show a
+//! balance from before a delivery and the lines from after it. Stores that isolate declare it
+//! ([`Session::ISOLATED`]). On stores that undo writes ([`Session::undoes`]), a NewOrder to be
+//! rolled back has written all but its last line.
 //!
-//! **Where it departs from the specification**: no terminals, so no think times and no reported
-//! text (the data for it is read, and enters [`Worker::digest`]); dates are logical times;
-//! StockLevel draws its district, as workers have none; the loading constant of last names is
-//! fixed. A district of fewer than 1000 customers ([`Scale::tiny`]) has as many last names.
+//! **Departures from the specification**: no terminals, so no think times and no reported text
+//! (its data is read, and enters [`Worker::digest`]); dates are logical times; StockLevel draws
+//! its district, since workers have none; the loading constant of last names is fixed. A district
+//! of fewer than 1000 customers ([`Scale::tiny`]) has one last name per customer.
 //!
 //! **Costs.** A step allocates nothing and formats nothing. `examples/driver_cost.rs` measures the
-//! driver's own part: about half a microsecond a transaction of the standard mix.
+//! driver's own cost: about half a microsecond per transaction of the standard mix.
 //!
 //! [`Session::ISOLATED`]: crate::live::Session::ISOLATED
 //! [`Session::undoes`]: crate::live::Session::undoes

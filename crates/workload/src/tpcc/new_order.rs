@@ -1,11 +1,11 @@
 //! NewOrder (clause 2.4): a customer orders 5 to 15 items.
 //!
-//! One order in a hundred ends with an item that does not exist and is rolled back. All items are
-//! read before anything is written, so that this needs no undo. Where there is one
-//! ([`Session::undoes`]), the order is entered up to that item, and rolled back as a whole.
+//! One order in a hundred ends with an item that does not exist, and is rolled back. All items
+//! are read before anything is written, so the rollback needs no undo. If the store has undo
+//! ([`Session::undoes`]), the order is entered up to that item and rolled back as a whole.
 //!
-//! Without isolation others must not find half an order. So it is inserted from the inside out:
-//! lines, order, index, and the new-order row last, from which Delivery starts.
+//! Without isolation, others must not find half an order. So an order is inserted from the inside
+//! out: lines, order, index, and last the new-order row, from which Delivery starts.
 
 use super::access::{add, change, find, read};
 use super::draw::between;
@@ -171,7 +171,7 @@ impl Worker {
 }
 
 /// Takes `quantity` pieces from a stock row, which is refilled when it runs low (clause 2.4.2.2);
-/// returns what is left.
+/// returns the remaining quantity.
 #[inline]
 fn take(row: &mut [u8], quantity: u8, is_remote: bool) -> u16 {
     let (have, quantity) = (Stock::QUANTITY.get(row), u16::from(quantity));
@@ -186,7 +186,8 @@ fn take(row: &mut [u8], quantity: u8, is_remote: bool) -> u16 {
     left
 }
 
-/// Eight bytes that stand for a customer's last name and credit, which the terminal shows.
+/// Returns eight bytes that represent a customer's last name and credit, which the terminal
+/// shows.
 #[inline]
 pub(super) fn name_word(row: &[u8]) -> u64 {
     let mut word = [0; 8];

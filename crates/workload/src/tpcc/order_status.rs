@@ -73,7 +73,8 @@ impl Worker {
         Ok(Outcome::default())
     }
 
-    /// The number of a customer's last order; each has one from the start.
+    /// Returns the number of a customer's last order; each customer has one from the
+    /// start.
     #[inline]
     fn last_order<S: Session>(
         &mut self,

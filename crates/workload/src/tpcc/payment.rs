@@ -84,8 +84,8 @@ impl Worker {
         Ok(Outcome::default())
     }
 
-    /// The number of this worker's next history row. A store that was opened again may have rows
-    /// of a worker with the same number, so the first call looks for the last of them.
+    /// Returns the number of this worker's next history row. A reopened store may have rows of a
+    /// worker with the same number, so the first call searches for the last of them.
     #[inline]
     fn history_number<S: Session>(&mut self, session: &mut S) -> Result<u64, DriveError<S::Error>> {
         if let Some(n) = self.next_history {
@@ -103,8 +103,8 @@ impl Worker {
     }
 }
 
-/// Puts customer, district and amount before what is known of a customer with bad credit; what
-/// no longer fits is dropped.
+/// Inserts customer, district and amount before the notes about a customer with bad credit; the
+/// excess is dropped.
 fn note_payment(data: &mut [u8], input: &Payment, c: u32) {
     let mut note = Note { bytes: [0; 64], len: 0 };
     for number in [c, u32::from(input.c_d), input.c_w, u32::from(input.d), input.w] {
@@ -121,8 +121,8 @@ fn note_payment(data: &mut [u8], input: &Payment, c: u32) {
     data[..len].copy_from_slice(&note.bytes[..len]);
 }
 
-/// A short text being written. The longest note has 5 numbers of up to 10 digits and an amount
-/// below 10,000.00: 62 bytes.
+/// A short text under construction. The longest note has 5 numbers of up to 10 digits and an
+/// amount below 10,000.00: 62 bytes.
 struct Note {
     bytes: [u8; 64],
     len: usize,

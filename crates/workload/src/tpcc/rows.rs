@@ -1,9 +1,9 @@
 //! The rows of the nine tables (clause 1.3), byte by byte.
 //!
-//! Fields that transactions change come before the long texts, where a table has both, so that
-//! they share a cache line. What a key says is not repeated in its row. Money is in cents, taxes
-//! and discounts in hundredths of a per cent. Dates are logical times ([`super::Worker`] says
-//! why); 0 is no date. NEW-ORDER and the two indexes are all key: their rows are empty.
+//! Fields that transactions change come before the long texts, if a table has both, so that they
+//! share a cache line. A row does not repeat its key. Money is in cents, taxes and discounts in
+//! hundredths of a per cent. Dates are logical times ([`super::Worker`] gives the reason); 0 is no
+//! date. NEW-ORDER and the two indexes consist of keys only: their rows are empty.
 
 use super::layout::{I64, Layout, Text, U8, U16, U32, U64, layout};
 
@@ -93,8 +93,8 @@ layout! {
 }
 
 layout! {
-    /// HISTORY; key: the worker that wrote it, and the row's number among that worker's (the table
-    /// has no key of its own).
+    /// HISTORY; key: the worker that wrote the row, and the row's number among that worker's rows
+    /// (the specification gives the table no key).
     History, "history";
     /// H_C_ID.
     C_ID: U32,
@@ -175,7 +175,7 @@ layout! {
     ORDER_CNT: U32,
     /// S_REMOTE_CNT.
     REMOTE_CNT: U32,
-    /// S_DIST_01 to S_DIST_10, one behind the other.
+    /// S_DIST_01 to S_DIST_10, one after the other.
     DISTS: Text(240),
     /// S_DATA.
     DATA: Text(50),
@@ -185,7 +185,7 @@ impl Stock {
     /// Bytes of one S_DIST_xx.
     pub const DIST_LEN: usize = 24;
 
-    /// S_DIST_xx of `district`, from 1 to 10, in `row`; zeros for any other district.
+    /// Returns S_DIST_xx of `district`, from 1 to 10, in `row`; zeros for any other district.
     #[inline(always)]
     pub fn dist(row: &[u8], district: u8) -> [u8; Stock::DIST_LEN] {
         let (dists, _) = Stock::DISTS.get(row).as_chunks::<{ Stock::DIST_LEN }>();

@@ -2,12 +2,12 @@
 
 /// Districts of a warehouse.
 pub const DISTRICTS: u8 = 10;
-/// The most lines of an order.
+/// Maximum lines of an order.
 pub(super) const LINES_MAX: usize = 15;
 /// Number of orders of a district that a StockLevel counts as recent.
 pub(super) const ORDERS: u32 = 20;
 
-/// The cardinalities (clause 1.2.1): all of the specification's but for tests.
+/// Cardinalities (clause 1.2.1); only tests use smaller ones than the specification's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scale {
     /// Warehouses.
@@ -19,28 +19,29 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The specification's scale: about 85 MB of rows a warehouse.
+    /// Returns the specification's scale: about 85 MB of rows per warehouse.
     pub fn full(warehouses: u32) -> Scale {
         Scale { warehouses, items: 100_000, customers: 3000 }
     }
 
-    /// A scale for tests: about 1/100 of the rows.
+    /// Returns a scale for tests: about 1/100 of the rows.
     pub fn tiny(warehouses: u32) -> Scale {
         Scale { warehouses, items: 1000, customers: 30 }
     }
 
-    /// Loaded orders of a district that have been delivered; the other 30 % are new.
+    /// Returns the number of delivered orders among a district's loaded ones; the other 30 %
+    /// are new.
     pub fn delivered(&self) -> u32 {
         (u64::from(self.customers) * 7 / 10) as u32
     }
 
-    /// Verifies that there is data to run on.
+    /// Checks that there is data to run on.
     pub fn validate(&self) -> Result<(), ScaleError> {
         if self.warehouses == 0 || self.items == 0 || self.customers == 0 {
             return Err(ScaleError::Empty { scale: *self });
         }
-        // The top bit of a warehouse's number marks its loaded history rows, and one item more
-        // than there are must be a number, for orders that are rolled back.
+        // The top bit of a warehouse's number marks its loaded history rows. One item number
+        // above the existing ones must be free for orders that are rolled back.
         if self.warehouses >= 1 << 31 || self.items == u32::MAX {
             return Err(ScaleError::Huge { scale: *self });
         }
@@ -48,7 +49,7 @@ impl Scale {
     }
 }
 
-/// Why a scale cannot be.
+/// Reason that a scale is impossible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScaleError {

@@ -1,4 +1,4 @@
-//! One step of a worker: draws a transaction, and runs it again as long as the store asks for it.
+//! One step of a worker: draws a transaction, and repeats it while the store asks for that.
 
 use super::delivery::Delivery;
 use super::draw::between;
@@ -10,7 +10,7 @@ use super::stock_level::StockLevel;
 use super::worker::{Outcome, Worker};
 use crate::live::{Access, DriveError, Session};
 
-/// The number of rollbacks after which a step gives up and reports the store's error.
+/// Number of rollbacks after which a step gives up and reports the store's error.
 const RETRIES_MAX: u32 = 10_000;
 
 /// The outcome of a step.
@@ -18,10 +18,10 @@ const RETRIES_MAX: u32 = 10_000;
 pub struct Step {
     /// Kind of the transaction.
     pub kind: Kind,
-    /// `true` if the transaction ended in the rollback that the specification asks of 1 % of the
-    /// NewOrders.
+    /// `true` if the transaction ended in the rollback that the specification requires for 1 % of
+    /// the NewOrders.
     pub rolled_back: bool,
-    /// Districts in which a Delivery delivered nothing.
+    /// Number of districts in which a Delivery delivered nothing.
     pub skipped: u8,
     /// Number of times the transaction was rolled back and repeated because the store asked for it.
     pub retries: u32,
@@ -72,7 +72,7 @@ impl Worker {
         }
     }
 
-    /// Runs `body` in a transaction, again as long as the store asks for it.
+    /// Runs `body` in a transaction, and repeats it while the store asks for that.
     #[inline]
     fn attempt<S: Session>(
         &mut self,
@@ -122,7 +122,7 @@ impl Worker {
             Ok(outcome)
         });
         if !matches!(ended, Ok(Outcome { rolled_back: false, .. })) {
-            // What came to nothing was not shown.
+            // A rolled-back attempt shows nothing, so its reads leave the digest.
             self.digest = shown;
         }
         ended

@@ -1,4 +1,4 @@
-//! StockLevel (clause 2.8): how many of a district's recently ordered items run low.
+//! StockLevel (clause 2.8): counts a district's recently ordered items that run low.
 
 use super::access::read;
 use super::draw::between;
@@ -18,7 +18,8 @@ pub(super) struct StockLevel {
 }
 
 impl StockLevel {
-    /// With affinity a worker is no terminal with a district of its own: the district is drawn.
+    /// Draws the district too: even with affinity, a worker is no terminal with its own
+    /// district.
     #[inline]
     pub(super) fn draw(worker: &mut Worker, w: u32) -> StockLevel {
         let d = worker.draw_district();

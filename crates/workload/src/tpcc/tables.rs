@@ -7,7 +7,7 @@ use super::rows::{
 };
 use crate::live::{DriveError, Store, TableId};
 
-/// The names of all tables and indexes, in the order of [`Tables::all`].
+/// Returns the names of all tables and indexes, in the order of [`Tables::all`].
 pub fn tables() -> [&'static str; 11] {
     [
         Warehouse::TABLE,
@@ -24,7 +24,7 @@ pub fn tables() -> [&'static str; 11] {
     ]
 }
 
-/// The tables as a store numbers them.
+/// Ids of the tables in a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tables {
     /// WAREHOUSE.
@@ -78,7 +78,7 @@ impl Tables {
         })
     }
 
-    /// All of them, in the order of [`tables`].
+    /// Returns all ids, in the order of [`tables`].
     pub fn all(&self) -> [TableId; 11] {
         [
             self.warehouse,

@@ -17,14 +17,14 @@ pub(super) struct Outcome {
     pub(super) skipped: u8,
 }
 
-/// One thread's transactions: draws their inputs, runs them, allocates nothing.
+/// One thread's transactions. A worker draws their inputs and runs them without allocating.
 ///
-/// **Time is logical.** Where the specification stores the date, a worker stores the number of
-/// its transaction: equal seeds then leave equal stores behind, byte by byte, on every engine,
-/// and no clock is read.
+/// **Time is logical.** Where the specification stores the date, a worker stores the number of its
+/// transaction. Equal seeds then produce equal stores, byte by byte, on every engine, and no clock
+/// is read.
 ///
-/// **The digest** ([`Worker::digest`]) takes in what a terminal would be shown. It keeps the reads
-/// from being optimised away, and shows whether two engines returned the same results to one
+/// **The digest** ([`Worker::digest`]) covers the data that a terminal would show. It keeps the
+/// compiler from removing the reads, and differs if two engines return different results to one
 /// worker, alone on its store.
 #[derive(Clone, Debug)]
 pub struct Worker {
@@ -38,9 +38,9 @@ pub struct Worker {
     pub(super) borders: [u64; 5],
     pub(super) home: Option<u32>,
     pub(super) thread: u32,
-    /// The current transaction's logical time.
+    /// Logical time of the current transaction.
     pub(super) now: u64,
-    /// The number of this worker's next history row, once it is known.
+    /// Number of this worker's next history row, once known.
     pub(super) next_history: Option<u64>,
     /// Finds [`ORIGINAL`] in item and stock data.
     pub(super) original: Finder<'static>,
@@ -52,8 +52,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Worker number `thread` (from 0) of the run. All workers of a run have the same seed and
-    /// different numbers; they then draw different streams.
+    /// Creates worker number `thread` (from 0) of the run. All workers of a run have the same seed
+    /// and different numbers, and so draw different streams.
     pub fn new(
         config: &Config,
         tables: Tables,
@@ -85,18 +85,18 @@ impl Worker {
         })
     }
 
-    /// A number that follows from everything that the transactions read for their terminals.
+    /// Returns a digest of everything that the transactions read for their terminals.
     pub fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// A random district.
+    /// Draws a district.
     #[inline]
     pub(super) fn draw_district(&mut self) -> u8 {
         between(&mut self.random, 1, u64::from(DISTRICTS)) as u8
     }
 
-    /// A warehouse other than `w`, or `w` if there is no other.
+    /// Draws a warehouse other than `w`, or `w` if there is no other.
     #[inline]
     pub(super) fn draw_other(&mut self, w: u32) -> u32 {
         let others = u64::from(self.scale.warehouses) - 1;
@@ -107,13 +107,13 @@ impl Worker {
         drawn + u32::from(drawn >= w)
     }
 
-    /// True in `percent` of 100 draws.
+    /// Returns `true` in `percent` of 100 draws.
     #[inline]
     pub(super) fn is_among(&mut self, percent: u64) -> bool {
         self.random.below(100) < percent
     }
 
-    /// Takes something that was read into the digest.
+    /// Adds a read value to the digest.
     #[inline(always)]
     pub(super) fn show(&mut self, value: u64) {
         self.digest = (self.digest.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -14,20 +14,20 @@ use crate::trace::TraceError;
 /// Options of writing a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteOptions {
-    /// The format, where the file's name does not say it.
+    /// Format of the trace; `None` if the file's name determines it.
     pub format: Option<Format>,
-    /// `true` if there are the columns `page_lsn` and `rec_lsn`; Parquet only.
+    /// `true` to write the columns `page_lsn` and `rec_lsn`; Parquet only.
     pub page_lsns: bool,
 }
 
-/// Begins to write a trace to `path`; `-` is standard output.
+/// Starts writing a trace to `path`; `-` is standard output.
 ///
-/// The format follows from the name: `.parquet`, `.csv`, `.txt`, or `oracleGeneral` in it; all
-/// but Parquet may end in `.gz` or `.zst` besides.
+/// The format follows from the name: `.parquet`, `.csv`, `.txt`, or a name that contains
+/// `oracleGeneral`. All names except Parquet's may also end in `.gz` or `.zst`.
 ///
 /// # Errors
-/// [`TraceError::Options`] if the name does not say the format or the format cannot be written,
-/// [`TraceError::Io`] if the file cannot be created.
+/// [`TraceError::Options`] if the name does not determine the format or the format cannot be
+/// written, [`TraceError::Io`] if the file cannot be created.
 pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn Sink>, TraceError> {
     let path = path.as_ref();
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();

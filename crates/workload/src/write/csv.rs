@@ -1,4 +1,4 @@
-//! Writes CSV with a header, holding everything that a reference says.
+//! Writer of CSV with a header and all attributes of a reference.
 
 use crate::trace::{Batch, TraceError};
 
@@ -10,7 +10,7 @@ use super::text::push_number;
 pub(crate) struct CsvSink {
     output: Option<Output>,
     lines: Vec<u8>,
-    /// `true` if there is an `lsn` column; decided by the first batch.
+    /// `true` if there is an `lsn` column; the first batch decides.
     with_lsns: Option<bool>,
 }
 

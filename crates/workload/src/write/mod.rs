@@ -1,7 +1,7 @@
 //! Writing traces: text, CSV, oracleGeneral and Millpond's own Parquet.
 //!
 //! A sink writes to a temporary file beside its target and renames it when the trace is complete,
-//! so that nothing half-written ever has the final name.
+//! so an incomplete file never has the final name.
 
 mod create;
 mod csv;

@@ -17,7 +17,7 @@ use crate::trace::{Batch, TraceError};
 use super::output::Output;
 use super::sink::{Sink, finished};
 
-/// Rows per row group: readers hold one of them at most, and skip by them.
+/// Rows per row group; a reader holds at most one group, and skips whole groups.
 const GROUP: usize = 1 << 20;
 
 const SCHEMA: &str = "message trace {
@@ -41,7 +41,7 @@ pub(crate) struct NativeSink {
     pages: Vec<i64>,
     marks: Vec<Mark>,
     lsns: Vec<Option<Lsn>>,
-    /// Two columns, or none.
+    /// Values of the two columns, or none.
     page_lsns: Option<[Vec<Option<Lsn>>; 2]>,
 }
 
@@ -110,7 +110,7 @@ fn column<T: DataType>(
     column.close()
 }
 
-/// The system's complaint inside a Parquet error, if there is one.
+/// Converts a Parquet error to the system's error inside it, if there is one.
 fn failure(path: &std::path::Path, error: ParquetError) -> TraceError {
     let source = match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {

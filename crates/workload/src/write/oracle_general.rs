@@ -1,12 +1,12 @@
-//! Writes oracleGeneral, whose records say when their object comes next.
+//! Writer of oracleGeneral, whose records hold the next access of their object.
 //!
-//! The next reference is only known afterwards. Pages are spooled to a file without a name. When
-//! the trace is complete they are read backwards, block by block, with a table of the last place of
-//! each page. The records go to a second such file and from there to the target. Memory grows with
-//! the distinct pages, not with the trace.
+//! The next reference is known only afterwards, so pages are spooled to an unnamed file. When the
+//! trace is complete they are read backwards, block by block, with a table of the last place of
+//! each page. The records go to a second unnamed file and from there to the target. Memory grows
+//! with the distinct pages, not with the trace.
 //!
-//! Sizes are 1, so that a cache size in bytes is one in pages; the time is the reference's number
-//! in thousands.
+//! Sizes are 1, so that a cache size in bytes is a size in pages. The time is the reference's
+//! number in thousands.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
@@ -20,7 +20,7 @@ use super::output::Output;
 use super::sink::{Losses, Sink, finished};
 use super::whole::folder;
 
-/// References that are turned into records at a time.
+/// References converted to records at a time.
 const BLOCK: u64 = 1 << 16;
 /// Bytes per record.
 const RECORD: u64 = 24;
@@ -76,7 +76,7 @@ impl OracleGeneralSink {
     }
 }
 
-/// A file that has no name and is gone with its handle, beside the target.
+/// Creates an unnamed file beside the target, which vanishes with its handle.
 fn unnamed(output: &Output) -> Result<File, TraceError> {
     unnamed_in(output).map_err(|source| output.error(source))
 }

@@ -11,7 +11,7 @@ use crate::trace::TraceError;
 /// Bytes collected before they go to the system.
 const BUFFER: usize = 256 << 10;
 
-/// A file or stream being written, compressed if its name ends so.
+/// A file or stream under construction, compressed if its name ends in `.gz` or `.zst`.
 pub(crate) struct Output {
     path: PathBuf,
     encoder: Encoder,
@@ -24,7 +24,8 @@ enum Encoder {
 }
 
 impl Output {
-    /// Begins to write `path`; `-` is standard output. `.gz` and `.zst` at its end compress.
+    /// Starts writing `path`; `-` is standard output. The endings `.gz` and `.zst` select
+    /// compression.
     pub(crate) fn create(path: &Path) -> Result<Output, TraceError> {
         let io = |error| TraceError::Io { path: path.into(), error };
         let target = match path.as_os_str() == "-" {
@@ -43,12 +44,12 @@ impl Output {
         Ok(Output { path: path.into(), encoder })
     }
 
-    /// The name of the file in messages.
+    /// Returns the name of the file in messages.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// An error of the system as one about this file.
+    /// Converts an error of the system to an error about this file.
     pub(crate) fn error(&self, source: io::Error) -> TraceError {
         TraceError::Io { path: self.path.clone(), error: source }
     }
@@ -58,7 +59,7 @@ impl Output {
         self.write_all(bytes).map_err(|source| self.error(source))
     }
 
-    /// Writes out what is left and gives the file its name.
+    /// Writes the remaining bytes and gives the file its name.
     pub(crate) fn finish(self) -> Result<(), TraceError> {
         let Output { path, encoder } = self;
         let buffer = match encoder {

@@ -4,7 +4,7 @@ use millpond_base::Lsn;
 
 use crate::trace::{BATCH_LEN, Batch, Source, TraceError};
 
-/// A trace being written.
+/// Writer of a trace.
 pub trait Sink: Send {
     /// Appends the references of `batch`.
     ///
@@ -12,10 +12,10 @@ pub trait Sink: Send {
     /// [`TraceError::Io`] if the file cannot be written, for instance on a full disk.
     fn write(&mut self, batch: &Batch) -> Result<(), TraceError>;
 
-    /// Appends the requests of `batch`, and for each what is known of its page: the end of the last
-    /// record about it, and, of a write, its recLSN. 0 is unknown. A format without a place for
-    /// these, or a trace that was not made with
-    /// [`WriteOptions::page_lsns`](super::WriteOptions::page_lsns), omits them.
+    /// Appends the requests of `batch`, with two positions for each page: the end of the last log
+    /// record about it, and, for a write, its recLSN. 0 is unknown. A format without these columns,
+    /// or a trace created without [`WriteOptions::page_lsns`](super::WriteOptions::page_lsns),
+    /// omits them.
     ///
     /// # Errors
     /// As [`Sink::write`].
@@ -36,10 +36,10 @@ pub trait Sink: Send {
     }
 }
 
-/// Writes all that `source` has to `sink` and completes it; returns how many references there were.
+/// Writes all of `source` to `sink` and completes it; returns the number of references.
 ///
 /// # Errors
-/// Whatever either reports. The target then does not appear under its name.
+/// Any error of source or sink. The target then does not appear under its name.
 pub fn convert(source: &mut dyn Source, sink: &mut dyn Sink) -> Result<u64, TraceError> {
     let mut batch = Batch::with_capacity(BATCH_LEN);
     let mut references = 0;
@@ -55,12 +55,12 @@ pub fn convert(source: &mut dyn Source, sink: &mut dyn Sink) -> Result<u64, Trac
     Ok(references)
 }
 
-/// A sink was used after its end: a mistake of the caller's.
+/// Returns the error of a sink used after its end, which is a mistake of the caller.
 pub(crate) fn finished() -> TraceError {
     TraceError::Options("the trace is complete: nothing can be written to it any more".into())
 }
 
-/// Counts what a format cannot hold.
+/// Counts of data that a format cannot hold.
 #[derive(Default)]
 pub(crate) struct Losses {
     pub writes: u64,

@@ -1,4 +1,4 @@
-//! Writes plain text: the page, and ` W` where it is written.
+//! Writer of plain text: the page, and ` W` for a write.
 
 use millpond_base::{Mark, Reason};
 

@@ -1,5 +1,5 @@
-//! Outputs: files that get their name only once they are whole, and what is no file, which is
-//! written to as it is.
+//! Outputs: files that get their name only when complete, and devices, pipes and sockets, which
+//! are written directly.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// An output. A regular file is written beside its place and renamed when it is whole; by a
-/// symbolic link, the file that it leads to. A device, a pipe or a socket cannot be replaced, and
-/// is written to.
+/// An output. A regular file, or the target of a symbolic link, is written beside its place and
+/// renamed when complete. A device, a pipe or a socket cannot be replaced, and is written
+/// directly.
 #[derive(Debug)]
 pub struct WholeFile {
     target: Target,
@@ -23,20 +23,21 @@ enum Target {
 }
 
 impl WholeFile {
-    /// Begins an output at `path`.
+    /// Creates an output at `path`.
     ///
     /// # Errors
     /// The operating system's, if `path` is a directory, or nothing can be written there.
     pub fn create(path: &Path) -> io::Result<WholeFile> {
         let target = match fs::metadata(path) {
-            // A file that a descriptor is open for is not ours to replace: `> all.txt` of a shell.
+            // A file with an open descriptor is not ours to replace, such as a shell's
+            // `> all.txt`.
             Ok(found) if found.is_file() && is_descriptor(path) => Target::descriptor(path)?,
             Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             Ok(found) if !found.is_file() => {
                 Target::Stream(File::options().write(true).open(path)?)
             }
             Ok(_) => Target::at(fs::canonicalize(path)?)?,
-            // A link that leads nowhere yet: the file is made where it leads.
+            // For a dangling link, the file is created at the link's target.
             Err(_) => match fs::read_link(path) {
                 Ok(to) => Target::at(folder(path).join(to))?,
                 Err(_) => Target::at(path.to_path_buf())?,
@@ -45,18 +46,17 @@ impl WholeFile {
         Ok(WholeFile { target })
     }
 
-    /// Returns whether an output at `path` is a file of its own, which gets its name when it is
-    /// whole.
+    /// Returns `true` if an output at `path` is a new file, which gets its name when complete.
     pub fn is_renamed(path: &Path) -> bool {
         fs::metadata(path).map_or(true, |found| found.is_file() && !is_descriptor(path))
     }
 
-    /// Standard output.
+    /// Returns standard output.
     pub(crate) fn stdout() -> WholeFile {
         WholeFile { target: Target::Stdout(io::stdout()) }
     }
 
-    /// Gives the file its name, durably in its bytes; what was there under it is replaced.
+    /// Makes the bytes durable and gives the file its name, replacing any earlier file.
     ///
     /// # Errors
     /// The operating system's: a full disk may only be noticed now. Then nothing is replaced.
@@ -73,8 +73,7 @@ impl WholeFile {
 }
 
 impl Target {
-    /// A descriptor of this process, as `/dev/stdout` names it: what is written goes behind what
-    /// was written to it before.
+    /// Opens a descriptor of this process, such as `/dev/stdout`; writes go after earlier ones.
     fn descriptor(path: &Path) -> io::Result<Target> {
         let stdout = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
         match stdout.iter().any(|name| path == Path::new(name)) {
@@ -83,7 +82,7 @@ impl Target {
         }
     }
 
-    /// A file that will be at `place`, with the mode of the one that it replaces.
+    /// Creates a file for `place`, with the mode of the file that it replaces.
     fn at(place: PathBuf) -> io::Result<Target> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".millpond-").suffix(".tmp");
@@ -91,7 +90,7 @@ impl Target {
         #[cfg(unix)]
         if kept.is_none() {
             use std::os::unix::fs::PermissionsExt;
-            // The process's umask takes away what it takes away from every new file.
+            // The process's umask applies as for every new file.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
         let file = builder.tempfile_in(folder(&place))?;
@@ -120,7 +119,7 @@ impl Write for WholeFile {
     }
 }
 
-/// Links that are followed to find a descriptor: as many as an operating system follows.
+/// Maximum links followed to find a descriptor, as in an operating system.
 const LINKS_MAX: usize = 40;
 
 /// Returns `true` if `path` names an open descriptor: `/dev/stdout`, `/dev/fd/3`, or a symbolic
@@ -141,7 +140,7 @@ fn is_descriptor(path: &Path) -> bool {
     false
 }
 
-/// The folder that `path` is in.
+/// Returns the folder of `path`.
 pub(crate) fn folder(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.into(),

@@ -7,13 +7,13 @@ use super::shape::Shape;
 /// The name of the table.
 pub const TABLE: &str = "usertable";
 
-/// In which order rows are loaded.
+/// Order of loading the rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoadOrder {
     /// In the order of their keys, through the store's bulk loader. Scattered keys are sorted
     /// first, which takes 24 bytes a row.
     Ascending,
-    /// In a random order, row by row.
+    /// In random order, row by row.
     Random,
 }
 
@@ -22,7 +22,7 @@ pub enum LoadOrder {
 pub enum UpdateStyle {
     /// One random field is changed in place, and its version raised by one.
     InPlace,
-    /// The whole value is replaced without having been read, with a random version: what suits a
+    /// The whole value is replaced without a read, with a random version, which suits a
     /// log-structured engine best.
     Put,
 }
@@ -30,9 +30,9 @@ pub enum UpdateStyle {
 /// Treatment of the value by a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadStyle {
-    /// Copies it into memory of the worker's, as a client would that uses it afterwards.
+    /// Copies the value into the worker's memory, like a client that uses it afterwards.
     Copy,
-    /// Looks at its first word only: what a zero-copy store can do at best.
+    /// Reads only the first word of the value, the best case of a zero-copy store.
     FirstWord,
 }
 
@@ -52,19 +52,19 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// Nothing but reads.
+    /// Only reads.
     pub const READ: Mix = Mix { read: 100, update: 0, insert: 0, scan: 0, read_modify_write: 0 };
 
-    /// `percent` updates, the rest reads.
+    /// Returns a mix of `percent` updates, the rest reads.
     pub fn updates(percent: u32) -> Mix {
         let update = percent.min(100);
         Mix { read: 100 - update, update, ..Mix::default() }
     }
 
-    /// Nothing but scans.
+    /// Only scans.
     pub const SCAN: Mix = Mix { read: 0, update: 0, insert: 0, scan: 100, read_modify_write: 0 };
 
-    /// The parts one after another.
+    /// Returns the parts in order.
     pub(super) fn parts(&self) -> [u32; 5] {
         [self.read, self.update, self.insert, self.scan, self.read_modify_write]
     }
@@ -75,9 +75,9 @@ impl Mix {
 pub struct Config {
     /// Keys and values.
     pub shape: Shape,
-    /// Rows that are loaded.
+    /// Number of loaded rows.
     pub rows: u64,
-    /// In which order.
+    /// Order of loading.
     pub load_order: LoadOrder,
     /// Shares of the operations.
     pub mix: Mix,
@@ -89,16 +89,16 @@ pub struct Config {
     pub update: UpdateStyle,
     /// Form of reads.
     pub read: ReadStyle,
-    /// The fewest and the most rows of a scan; a scan takes a uniform number between them.
+    /// Minimum and maximum rows of a scan, which takes a uniform number between them.
     pub scan_rows: (u32, u32),
-    /// If true, each value that is read is checked in full.
+    /// If true, each read value is checked in full.
     pub verify: bool,
-    /// Workers of the run, which share out the numbers of new rows.
+    /// Number of workers, which share out the numbers of new rows.
     pub threads: u32,
 }
 
 impl Config {
-    /// leanstore VI-B: 120-byte values, uniform reads.
+    /// Returns the run of leanstore VI-B: 120-byte values, uniform reads.
     pub fn leanstore(rows: u64) -> Config {
         Config {
             shape: Shape::LEANSTORE,
@@ -115,7 +115,7 @@ impl Config {
         }
     }
 
-    /// watt 6.2: Zipf 0.9, `update_percent` updates (the paper has 0 and 10).
+    /// Returns the run of watt 6.2: Zipf 0.9, `update_percent` updates (the paper has 0 and 10).
     pub fn watt(rows: u64, update_percent: u32) -> Config {
         Config {
             mix: Mix::updates(update_percent),
@@ -124,8 +124,9 @@ impl Config {
         }
     }
 
-    /// gilbert 2.3.1.1: values of 1000 bytes, Zipf 0.99, `update_percent` updates (the thesis has
-    /// 0 and 100). The thesis does not give its exponent; 0.99 is YCSB's default.
+    /// Returns the run of gilbert 2.3.1.1: values of 1000 bytes, Zipf 0.99, `update_percent`
+    /// updates (the thesis has 0 and 100). The thesis does not give its exponent; 0.99 is YCSB's
+    /// default.
     pub fn gilbert(rows: u64, update_percent: u32) -> Config {
         Config {
             shape: Shape::GILBERT,
@@ -155,11 +156,11 @@ impl Config {
     }
 }
 
-/// Why a run cannot be done.
+/// Reason that a run is impossible.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Values too small for what they hold.
+    /// Values are too small for their fields.
     #[error("{fields} fields of {field_len} bytes: at least 1 of at least 8 bytes is needed")]
     Shape {
         /// Fields of a value.
@@ -170,7 +171,7 @@ pub enum ConfigError {
     /// All shares are 0.
     #[error("the mix has no operations")]
     NoOperations,
-    /// No such number of rows.
+    /// Impossible row numbers of a scan.
     #[error("scans of {fewest} to {most} rows: at least 1, and no fewer than the first number")]
     ScanRows {
         /// The fewest rows.
@@ -181,7 +182,7 @@ pub enum ConfigError {
     /// No workers.
     #[error("a run needs at least one thread")]
     NoThreads,
-    /// The rows cannot be chosen so.
+    /// The distribution of rows is impossible.
     #[error(transparent)]
     Chooser(#[from] ChooserError),
 }

@@ -15,10 +15,10 @@ pub fn create<S: Store>(store: &S) -> Result<TableId, S::Error> {
     store.create_table(TABLE)
 }
 
-/// Loads part `part` of `parts` of the rows, all fields at version 0; returns how many.
+/// Loads part `part` of `parts` of the rows, all fields at version 0; returns their number.
 ///
-/// Every row belongs to exactly one part, so that threads can load side by side. In ascending
-/// order only part 0 has rows: a bulk load is one sequence.
+/// Every row belongs to exactly one part, so that threads can load in parallel. In ascending order
+/// only part 0 has rows, since a bulk load is one sequence.
 pub fn load<S: Session>(
     session: &mut S,
     table: TableId,
@@ -56,7 +56,7 @@ fn load_ascending<S: Session>(
     Ok(loaded)
 }
 
-/// The row numbers in the order of their keys.
+/// Returns the row numbers in key order.
 fn sorted_rows(shape: &Shape, rows: u64) -> Vec<u64> {
     let mut order: Vec<([u8; KEY_LEN_MAX], u64)> = (0..rows)
         .map(|row| {
@@ -69,10 +69,11 @@ fn sorted_rows(shape: &Shape, rows: u64) -> Vec<u64> {
     order.into_iter().map(|(_, row)| row).collect()
 }
 
-/// The row that is loaded as number `at` in random order.
+/// Returns the row that is loaded as number `at` in random order.
 ///
-/// Not by the permutation that spreads popular ranks over the rows: rows that are popular would be
-/// loaded one after the other, and lie side by side in a store that keeps this order.
+/// The permutation differs from the one that spreads popular ranks over the rows. With the same
+/// one, popular rows would be loaded one after the other, and be neighbours in a store that keeps
+/// this order.
 #[inline]
 fn row_at(seed: Seed, at: u64, rows: u64) -> u64 {
     permute_keyed(seed.derive("load").0, at, rows)

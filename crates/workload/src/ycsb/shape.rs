@@ -10,7 +10,7 @@
 
 use crate::keys::mix;
 
-/// Lengths of keys and values, and the rule by which keys follow from row numbers.
+/// Lengths of keys and values, and the rule that derives keys from row numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     /// If true, keys are 10 bytes at random places instead of 8 bytes in the rows' order.
@@ -24,7 +24,7 @@ pub struct Shape {
 /// The longest key, in bytes.
 pub(crate) const KEY_LEN_MAX: usize = 10;
 
-/// The steps of the stream behind a field's version: odd, and of no simple pattern in binary.
+/// Step of the stream after a field's version: odd, without a simple pattern in binary.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 const SPREAD: u128 = 0xd1b5_4a32_d192_ed03;
 
@@ -41,19 +41,20 @@ impl Shape {
     /// gilbert 2.3.1.1: 10-byte random keys, ten fields of 100 bytes.
     pub const GILBERT: Shape = Shape { scattered_keys: true, fields: 10, field_len: 100 };
 
-    /// Bytes of a key.
+    /// Returns the bytes per key.
     #[inline]
     pub fn key_len(&self) -> usize {
         if self.scattered_keys { 10 } else { 8 }
     }
 
-    /// Bytes of a value.
+    /// Returns the bytes per value.
     #[inline]
     pub fn value_len(&self) -> usize {
         self.fields as usize * self.field_len as usize
     }
 
-    /// Never 0, so that a shape that [`super::Config::validate`] refuses makes no panic either.
+    /// Returns the bytes per field, never 0, so that a shape refused by
+    /// [`super::Config::validate`] causes no panic either.
     #[inline]
     fn field_step(&self) -> usize {
         self.field_len.max(1) as usize
@@ -74,12 +75,12 @@ impl Shape {
         }
     }
 
-    /// The key of `row`, for those who look a row up by hand.
+    /// Returns the key of `row`, for lookups by hand.
     pub fn key_of(&self, row: u64) -> Vec<u8> {
         self.key(row, &mut [0; KEY_LEN_MAX]).to_vec()
     }
 
-    /// Writes `bytes`, a field of `row`, as `version` of it.
+    /// Fills `bytes`, a field of `row`, with `version`.
     #[inline]
     pub(crate) fn fill_field(bytes: &mut [u8], row: u64, field: u32, version: u64) {
         let mut at = stream(row, field, version);
@@ -94,7 +95,7 @@ impl Shape {
         tail.copy_from_slice(&word(at).to_le_bytes()[..tail.len()]);
     }
 
-    /// Writes a whole value of `row`, every field as `version`.
+    /// Fills a whole value of `row`, with `version` in every field.
     #[inline]
     pub(crate) fn fill(&self, bytes: &mut [u8], row: u64, version: u64) {
         for (field, part) in bytes.chunks_exact_mut(self.field_step()).enumerate() {
@@ -102,8 +103,8 @@ impl Shape {
         }
     }
 
-    /// Returns `true` if `value` is one that a driver has written to `row`: every field's bytes
-    /// follow from the row, the field and the version that the field begins with.
+    /// Returns `true` if a driver could have written `value` to `row`: every field's bytes
+    /// follow from the row, the field and the version at the field's start.
     pub fn check(&self, row: u64, value: &[u8]) -> bool {
         value.len() == self.value_len()
             && value
@@ -112,7 +113,7 @@ impl Shape {
                 .all(|(field, part)| check_field(part, row, field as u32))
     }
 
-    /// The version of a field of `value`; 0 if the value is too short.
+    /// Returns the version of a field of `value`; 0 if the value is too short.
     #[inline]
     pub fn version(&self, value: &[u8], field: u32) -> u64 {
         let at = field as usize * self.field_len as usize;
@@ -183,7 +184,7 @@ mod tests {
             value[at] ^= 0x10;
         }
         assert!(!shape.check(7, &value[..999]));
-        // Fields that changed places.
+        // Two fields are swapped.
         let (a, b) = value.split_at_mut(100);
         a.swap_with_slice(&mut b[..100]);
         assert!(!shape.check(7, &value));

@@ -8,7 +8,7 @@ use crate::generate::Random;
 use crate::keys::Chooser;
 use crate::live::{Access, DriveError, Scan, Session, TableId};
 
-/// The number of rollbacks after which a step gives up and reports the store's error.
+/// Number of rollbacks after which a step gives up and reports the store's error.
 const RETRIES_MAX: u32 = 10_000;
 
 /// Operation of a step.
@@ -27,7 +27,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them, in the order of [`super::Mix`]'s shares.
+    /// All operations, in the order of [`super::Mix`]'s shares.
     pub const ALL: [Operation; 5] = [
         Operation::Read,
         Operation::Update,
@@ -53,33 +53,33 @@ impl Operation {
 pub struct Step {
     /// The operation.
     pub operation: Operation,
-    /// Rows that it read or wrote. 0 where the row was not there, or, for an insert, was there.
+    /// Rows read or written; 0 if the row was missing, or, for an insert, existed already.
     pub rows: u32,
     /// Number of times the operation was rolled back and repeated because the store asked for it.
     pub retries: u32,
 }
 
-/// The bytes that a worker reads and writes through.
+/// Buffers through which a worker reads and writes.
 #[derive(Clone, Debug)]
 struct Scratch {
     key: [u8; KEY_LEN_MAX],
     value: Vec<u8>,
 }
 
-/// One thread's operations: draws them, does them, allocates nothing.
+/// One thread's operations. A worker draws and runs them without allocating.
 #[derive(Clone, Debug)]
 pub struct Worker {
     table: TableId,
     shape: Shape,
     chooser: Chooser,
     random: Random,
-    /// Upper borders of the operations' shares, and their sum.
+    /// Upper borders of the operations' shares; the last is their sum.
     borders: [u64; 5],
     update: UpdateStyle,
     read: ReadStyle,
     scan_rows: (u32, u32),
     verify: bool,
-    /// The loaded rows; new ones begin behind them.
+    /// Number of loaded rows; new rows follow them.
     loaded: u64,
     thread: u64,
     threads: u64,
@@ -88,7 +88,7 @@ pub struct Worker {
     scratch: Scratch,
 }
 
-/// An operation with everything random about it drawn, so that it can be repeated.
+/// An operation with all its random choices, so that it can be repeated.
 #[derive(Clone, Copy)]
 struct Plan {
     operation: Operation,
@@ -99,7 +99,8 @@ struct Plan {
 }
 
 impl Worker {
-    /// Worker number `thread` (from 0) of the run. Workers of one seed draw different streams.
+    /// Creates worker number `thread` (from 0) of the run. Workers of one seed draw different
+    /// streams.
     pub fn new(
         config: &Config,
         table: TableId,
@@ -132,18 +133,18 @@ impl Worker {
         })
     }
 
-    /// A number that follows from everything that was read so far, in order: equal for two stores
-    /// that returned the same results to the same worker. Zero-copy reads add only the first word.
+    /// Returns a digest of everything read so far, in order. It is equal for two stores that
+    /// returned the same results to the same worker. Zero-copy reads add only the first word.
     pub fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// Rows that this worker has added.
+    /// Returns the number of rows that this worker has added.
     pub fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// Draws one operation and does it in a transaction of its own.
+    /// Draws one operation and runs it in its own transaction.
     #[inline]
     pub fn step<S: Session>(&mut self, session: &mut S) -> Result<Step, DriveError<S::Error>> {
         let plan = self.plan();
@@ -201,7 +202,7 @@ impl Worker {
         plan
     }
 
-    /// The number of this worker's `nth` new row.
+    /// Returns the number of this worker's `nth` new row.
     #[inline]
     fn own(&self, nth: u64) -> u64 {
         self.loaded.wrapping_add(self.thread).wrapping_add(nth.wrapping_mul(self.threads))
@@ -312,7 +313,8 @@ impl Worker {
         let Scratch { key, value: copy } = &mut self.scratch;
         let mut rows = 0u32;
         let mut bad = None;
-        // A scattered key does not tell its row, so only its neighbours' lengths can be checked.
+        // A scattered key does not reveal its row, so only the lengths of its neighbours can be
+        // checked.
         let is_checked = verify && !shape.scattered_keys;
         session.scan(self.table, Scan::up(shape.key(plan.row, key), plan.rows), |key, value| {
             if read == ReadStyle::Copy && value.len() == copy.len() {

@@ -1,4 +1,4 @@
-//! Counts of a part of the house: the engine's, and those of all crates.
+//! Counts of one part of the code base: the engine, or all crates.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub struct Counts {
     pub raw_locks: usize,
     pub raw_lock_files: usize,
     pub openings: Openings,
-    /// Comments and blank lines are lines of a file, too.
+    /// Number of files with 440 to 500 lines, comments and blank lines included.
     pub files_of_440_to_500_lines: usize,
     pub files_over_500_lines: usize,
     pub files_under_60_lines: usize,
@@ -27,7 +27,7 @@ pub struct Counts {
     pub raw_lock_sites: Vec<Site>,
 }
 
-/// Counts what lies below `folder`; `""` is the whole tree.
+/// Counts the sources below `folder`; `""` is the whole tree.
 pub fn counts(tree: &Tree, parsed: &[Parsed<'_>], folder: &str) -> Counts {
     let ours: Vec<_> = parsed.iter().filter(|file| file.source.path.starts_with(folder)).collect();
     let tuple_parameter_sites: Vec<Site> =

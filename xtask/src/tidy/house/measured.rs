@@ -1,4 +1,4 @@
-//! All figures of the house, measured once.
+//! All figures of the code base, measured once.
 
 use std::path::Path;
 
@@ -17,13 +17,13 @@ use crate::tree::Tree;
 
 const ENGINE: &str = "crates/engine/src/";
 
-/// The house.
+/// Figures of the code base.
 #[derive(Serialize)]
 pub struct House {
     pub crates: Vec<CrateSize>,
-    /// All types, those with most methods first.
+    /// All types, those with the most methods first.
     pub types: Vec<ObjectType>,
-    /// Names that several files of a crate give to a type of theirs.
+    /// Type names that several files of a crate define.
     pub namesakes: Vec<Namesakes>,
     pub engine: Counts,
     pub all: Counts,

@@ -1,5 +1,4 @@
-//! The house in figures: how large its rooms are, how many names its users meet, how its prose
-//! reads.
+//! The code base in figures: sizes of its parts, number of public names, style of its prose.
 //!
 //! `components.toml` caps the two shares of openings. No other figure is a limit: a reviewer
 //! compares them between two commits.

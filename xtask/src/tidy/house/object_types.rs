@@ -45,7 +45,8 @@ struct Definition {
 /// Definitions by crate and name.
 type Definitions<'a> = BTreeMap<(&'a str, String), Vec<Definition>>;
 
-/// All types, those with most methods first, and all sets of types of one name.
+/// Returns all types, those with the most methods first, and all sets of types that share a
+/// name.
 pub fn object_types(parsed: &[Parsed<'_>]) -> (Vec<ObjectType>, Vec<Namesakes>) {
     let mut definitions: Definitions<'_> = BTreeMap::new();
     for file in parsed {
@@ -121,7 +122,7 @@ fn implement_one<'a>(file: &Parsed<'a>, block: &ItemImpl, definitions: &mut Defi
     }
 }
 
-/// The number of leading parts that two paths share; the same file is nearest.
+/// Returns the number of leading parts that two paths share; the same file is nearest.
 fn nearness(a: &str, b: &str) -> usize {
     if a == b {
         return usize::MAX;

@@ -14,7 +14,7 @@ const NOUN_CLAUSES: [&str; 5] = ["what", "whether", "who", "where", "whose"];
 /// Openings that need the item above.
 const LEANING: [&str; 7] = ["the same", "as", "those", "it", "they", "so", "that of"];
 
-/// Doc comments of the tree, and those that open so.
+/// Number of doc comments in the tree, and of those with each kind of opening.
 #[derive(Debug, Default, Serialize)]
 pub struct Openings {
     pub doc_comments: usize,
@@ -36,7 +36,7 @@ impl Openings {
     }
 }
 
-/// Reads every Rust file of a folder, those of tests included; `""` is the whole tree.
+/// Reads every Rust file of a folder, tests included; `""` is the whole tree.
 pub fn openings(tree: &Tree, folder: &str) -> Openings {
     let mut all = Openings::default();
     let is_ours = |path: &str| path.ends_with(".rs") && path.starts_with(folder);
@@ -57,7 +57,7 @@ pub fn openings(tree: &Tree, folder: &str) -> Openings {
     all
 }
 
-/// Compares whole words; emphasis around them is nothing.
+/// Compares whole words and ignores emphasis around them.
 fn opens_with(line: &str, openings: &[&str]) -> bool {
     let line = line.trim_start_matches(['*', '_']).to_lowercase();
     openings.iter().any(|opening| {

@@ -9,7 +9,7 @@ use super::super::source::Source;
 
 /// A file below `src` of one of our crates.
 pub struct Parsed<'a> {
-    /// Key of `components.toml`.
+    /// Key of the crate in `components.toml`.
     pub krate: &'a str,
     pub source: &'a Source<'a>,
     pub syntax: syn::File,
@@ -24,7 +24,7 @@ pub struct Site {
 }
 
 impl<'a> Parsed<'a> {
-    /// All files of all crates, in order of path; files that only tests compile are left out.
+    /// Returns all files of all crates in path order, without files that only tests compile.
     pub fn all(sources: &'a [Source<'a>], components: &'a Components) -> Vec<Self> {
         let mut folders: BTreeMap<String, &str> = BTreeMap::new();
         for (name, declared) in &components.crates {
@@ -33,7 +33,7 @@ impl<'a> Parsed<'a> {
         let mut all = Vec::new();
         for source in sources.iter().filter(|source| !source.all_test) {
             let folder = folders.iter().find(|(folder, _)| source.path.starts_with(*folder));
-            // A file that does not parse is a violation of its own.
+            // A file that does not parse is a separate violation.
             let syntax = syn::parse_file(&source.lines.join("\n"));
             if let (Some((_, krate)), Ok(syntax)) = (folder, syntax) {
                 all.push(Parsed { krate, source, syntax });
@@ -42,13 +42,13 @@ impl<'a> Parsed<'a> {
         all
     }
 
-    /// Tells code that only tests compile. The end of a node decides, since docs may come before
-    /// the attribute that marks an item as a test.
+    /// Returns `true` for code that only tests compile. The end of the node decides, since docs
+    /// may come before the attribute that marks an item as a test.
     pub fn is_test(&self, node: &impl Spanned) -> bool {
         self.source.is_test(node.span().end().line)
     }
 
-    /// The place of a node.
+    /// Returns the place of a node.
     pub fn site(&self, node: &impl Spanned, what: impl Into<String>) -> Site {
         let line = node.span().start().line;
         Site { file: self.source.path.to_string(), line, what: what.into() }

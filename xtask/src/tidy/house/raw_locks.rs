@@ -1,5 +1,5 @@
-//! Locks of the standard library that are taken by hand, poison and all:
-//! `x.lock().unwrap_or_else(PoisonError::into_inner)`. One wrapper could say that once.
+//! Locks of the standard library whose poisoning the caller handles:
+//! `x.lock().unwrap_or_else(PoisonError::into_inner)`. One wrapper could do that once.
 
 use syn::visit::{self, Visit};
 use syn::{Expr, ExprMethodCall};
@@ -11,7 +11,7 @@ struct Finder<'a, 'b> {
     found: Vec<Site>,
 }
 
-/// Each such call outside tests.
+/// Returns each such call outside tests.
 pub fn raw_locks(file: &Parsed<'_>) -> Vec<Site> {
     let mut finder = Finder { file, found: Vec::new() };
     finder.visit_file(&file.syntax);

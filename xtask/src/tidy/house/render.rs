@@ -23,7 +23,7 @@ pub enum Sites {
 impl Sites {
     pub const NAMES: &str = "tuples, openings, leaning, locks";
 
-    /// The places, in order of path.
+    /// Returns the places, in order of path.
     pub fn of(self, house: &House) -> &[Site] {
         match self {
             Sites::TupleParameters => &house.all.tuple_parameter_sites,
@@ -48,7 +48,7 @@ impl std::str::FromStr for Sites {
     }
 }
 
-/// All figures, one below the other in columns.
+/// Formats all figures, one below the other in columns.
 pub fn render(house: &House) -> String {
     let mut blocks = vec![crates(house), types(house)];
     if !house.namesakes.is_empty() {
@@ -97,7 +97,7 @@ fn namesakes(house: &House) -> String {
     aligned(&rows)
 }
 
-/// A row of two counts: its name, and how a count is written.
+/// A row of two counts: its name, and the function that formats a count.
 type CountRow = (&'static str, fn(&Counts) -> String);
 
 const COUNT_ROWS: [CountRow; 8] = [
@@ -148,7 +148,7 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-/// Columns as wide as their widest cell; numbers, below the head, at the right.
+/// Pads columns to their widest cell, with numbers below the head right-aligned.
 fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| {
         rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The names that a crate's root exports, without features and with each of them.
+//! Names that a crate's root exports, without features and with each feature.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +13,14 @@ use super::parsed::Parsed;
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct RootNames {
     pub without_features: usize,
-    /// For each feature that changes it, the number with that one alone.
+    /// For each feature that changes the number, the number with only that feature.
     pub with_feature: BTreeMap<String, usize>,
 }
 
 /// The files of one crate by their module.
 type Modules<'a> = BTreeMap<Vec<String>, &'a syn::File>;
 
-/// Counts what `lib.rs` exports; a program's crate has no names.
+/// Counts the exports of `lib.rs`; a program's crate has none.
 pub fn root_names(directory: &str, files: &[&Parsed<'_>]) -> RootNames {
     let modules: Modules<'_> = files
         .iter()
@@ -78,7 +78,7 @@ fn exports(
     }
 }
 
-/// Adds what `pub use path::*` exports, if the path leads to a module of the crate.
+/// Adds the exports of `pub use path::*`, if the path leads to a module of the crate.
 fn glob(
     modules: &Modules<'_>,
     module: &[String],
@@ -96,7 +96,8 @@ fn glob(
     }
 }
 
-/// The leaves of a `use`: path before the leaf, and the exported name, `None` for a glob.
+/// Returns the leaves of a `use`: the path before the leaf, and the exported name, `None` for a
+/// glob.
 fn leaves(tree: &UseTree) -> Vec<(Vec<String>, Option<String>)> {
     match tree {
         UseTree::Path(path) => {
@@ -169,7 +170,8 @@ fn is_hidden(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Whether each `#[cfg(…)]` above the item holds on Linux, outside tests, with this feature alone.
+/// Returns `true` if each `#[cfg(…)]` above the item holds on Linux, outside tests, with only this
+/// feature.
 fn is_compiled(attributes: &[Attribute], feature: Option<&str>) -> bool {
     let conditions = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg"));
     conditions.filter_map(|cfg| cfg.parse_args::<Meta>().ok()).all(|meta| holds(&meta, feature))
@@ -199,7 +201,7 @@ fn holds(meta: &Meta, feature: Option<&str>) -> bool {
     }
 }
 
-/// `name = "value"` of a condition.
+/// Returns the value of a condition `name = "value"`.
 fn value(meta: &Meta) -> Option<(String, String)> {
     let Meta::NameValue(pair) = meta else { return None };
     let syn::Expr::Lit(literal) = &pair.value else { return None };
@@ -207,7 +209,7 @@ fn value(meta: &Meta) -> Option<(String, String)> {
     Some((pair.path.get_ident()?.to_string(), text.value()))
 }
 
-/// Features that a condition names.
+/// Collects the features that a condition names.
 fn features_named(meta: &Meta, features: &mut BTreeSet<String>) {
     match meta {
         Meta::NameValue(_) => {

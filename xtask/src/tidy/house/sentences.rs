@@ -1,7 +1,7 @@
-//! Sentences of the pages below `docs`: how long, and with how many commas.
+//! Sentences of the pages in `docs`: their lengths and their commas.
 //!
-//! A piece of inline code is one word, and a link is its text. Headings, tables, blocks of code and
-//! comments are no sentences, and neither is an item of a list that has fewer than three words.
+//! A piece of inline code is one word, and a link counts as its text. Headings, tables, code blocks
+//! and comments are no sentences, nor are list items of fewer than three words.
 
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ fn of_page(text: &str) -> Vec<String> {
     found
 }
 
-/// The text of links without where they lead.
+/// Returns the text without the targets of its links.
 fn without_targets(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
@@ -74,7 +74,8 @@ fn without_targets(text: &str) -> String {
     plain + rest
 }
 
-/// A sentence ends at a full stop, question or exclamation mark before a blank and a capital.
+/// Splits a paragraph. A sentence ends at a full stop, question mark or exclamation mark before a
+/// blank and a capital.
 fn of_paragraph(text: &str) -> Vec<String> {
     let mut sentences = vec![String::new()];
     let mut words = text.split_whitespace().peekable();

@@ -18,7 +18,7 @@ pub struct CrateSize {
     pub root_names: RootNames,
 }
 
-/// The crates that have files, in the order of the map's keys.
+/// Returns the crates that have files, in the order of the map's keys.
 pub fn sizes(parsed: &[Parsed<'_>], components: &Components) -> Vec<CrateSize> {
     let mut sizes = Vec::new();
     for (name, declared) in &components.crates {
@@ -33,7 +33,7 @@ pub fn sizes(parsed: &[Parsed<'_>], components: &Components) -> Vec<CrateSize> {
     sizes
 }
 
-/// Lines that hold a token of code which is compiled outside tests.
+/// Counts lines with a token of code that is compiled outside tests.
 fn code_lines(source: &Source<'_>) -> usize {
     let mut lines: BTreeSet<usize> = BTreeSet::new();
     let mut at = 0;
@@ -49,7 +49,8 @@ fn code_lines(source: &Source<'_>) -> usize {
     lines.len()
 }
 
-/// The last token of the doc comment that begins at `at`: a lexer makes `#[doc = "…"]` of it.
+/// Returns the last token of the doc comment that begins at `at`; the lexer turns a doc
+/// comment into `#[doc = "…"]`.
 fn doc_comment(source: &Source<'_>, at: usize) -> Option<usize> {
     if !source.is(at, "#") {
         return None;

@@ -11,7 +11,8 @@ struct Finder<'a, 'b> {
     found: Vec<Site>,
 }
 
-/// Each such parameter outside tests; closures destructure what iterators give them and are free.
+/// Returns each such parameter outside tests. Closures are exempt, since iterators give them
+/// tuples.
 pub fn tuple_parameters(file: &Parsed<'_>) -> Vec<Site> {
     let mut finder = Finder { file, found: Vec::new() };
     finder.visit_file(&file.syntax);

@@ -1,4 +1,4 @@
-//! How often *what* stands in for a noun, per 10,000 words, and how many words a reader faces.
+//! Frequency of *what* per 10,000 words, and the number of words in the pages.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,18 @@ use super::super::paragraphs::{split, words};
 use super::super::prose::{Passage, of_rust};
 use crate::tree::Tree;
 
-/// Figures of words.
+/// Counts of words.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Vocabulary {
-    /// In Markdown, all but reports.
+    /// Frequency in Markdown, without reports.
     pub what_in_pages: f64,
     pub what_in_doc_comments: f64,
-    /// Words of the pages that are read first, and of all pages of `docs` but reports.
+    /// Number of words in the pages that are read first, and in all pages of `docs`
+    /// except reports.
     pub words: BTreeMap<&'static str, usize>,
 }
 
-/// Pages whose length is a figure of its own.
+/// Pages whose length is counted separately.
 const PAGES: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 const DOCS: &str = "docs without reports";
 
@@ -28,7 +29,7 @@ struct Count {
     what: usize,
 }
 
-/// Counts the tree.
+/// Counts the words of the tree.
 pub fn vocabulary(tree: &Tree) -> Vocabulary {
     let (mut pages, mut comments) = (Count::default(), Count::default());
     let mut lengths: BTreeMap<&'static str, usize> = PAGES.map(|page| (page, 0)).into();
@@ -54,13 +55,13 @@ pub fn vocabulary(tree: &Tree) -> Vocabulary {
     }
 }
 
-/// Markdown that is written by hand.
+/// Returns `true` for Markdown that is written by hand.
 pub fn is_page(path: &str) -> bool {
     path.ends_with(".md") && !path.starts_with("docs/reports/")
 }
 
 impl Count {
-    /// Code has no words: a fenced block is marked so by `split`.
+    /// Adds a passage. Code has no words; `split` marks fenced blocks.
     fn add(&mut self, passage: &Passage) {
         for paragraph in split(passage).iter().filter(|paragraph| paragraph.is_doc) {
             let words = words(paragraph);

@@ -9,7 +9,7 @@ use crate::instance::setup::Setup;
 pub enum Load {
     /// TPC-C.
     Tpcc,
-    /// Look-ups, in gilbert's shape.
+    /// Lookups, in gilbert's shape.
     YcsbRead,
 }
 
@@ -57,7 +57,7 @@ pub struct Arm {
     pub threads: u32,
 }
 
-/// All of them.
+/// All arms.
 pub const ARMS: [Arm; 7] = [
     Arm { load: Load::Tpcc, part: Part::Twin, threads: 1 },
     Arm { load: Load::Tpcc, part: Part::Neither, threads: 1 },
@@ -69,13 +69,12 @@ pub const ARMS: [Arm; 7] = [
 ];
 
 impl Arm {
-    /// Returns `true` if the arm's CPU time is split by component: only where there is a log, or
-    /// locks.
+    /// Returns `true` if the arm's CPU time is split by component, as with a log or locks.
     pub fn is_sampled(&self) -> bool {
         matches!(self.part, Part::Locks | Part::Both)
     }
 
-    /// The engine on a setup that is otherwise that of all arms.
+    /// Returns the setup of the arm's engine, otherwise equal to `base`.
     pub(super) fn setup(&self, base: &Setup) -> Setup {
         let mut setup = base.clone();
         let lab = &mut setup.options.lab;

@@ -1,4 +1,4 @@
-//! Ratios that are judged, and their bars.
+//! The judged ratios, and their bars.
 
 use millpond_profile::Components;
 
@@ -7,42 +7,42 @@ use super::cost::{LOCKING, LOGGING, Repetition};
 use crate::interval::Interval;
 use millpond_lab::verdict::{below, claim};
 
-/// CPU time per transaction of an arm: all of it, or what a component and its parts have.
+/// CPU time per transaction of an arm, in total or of a component with its parts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Time {
     arm: Arm,
     component: Option<&'static str>,
 }
 
-/// A ratio of CPU times per transaction, and what it may be at most.
+/// A ratio of CPU times per transaction, and its upper limit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bar {
     /// Name of the ratio for programs.
     pub id: &'static str,
     /// Description of the ratio, in words.
     pub what: String,
-    /// The ratio that is not to be exceeded.
+    /// Upper limit of the ratio.
     pub most: f64,
     above: Time,
     less: Option<Time>,
     below: Time,
 }
 
-/// A bar, and what was found.
+/// A bar and its measured ratio.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
     /// The bar.
     pub bar: Bar,
-    /// The ratio with its 95 % interval over the repetitions; `None` where a component was not
-    /// sampled in each of them.
+    /// The ratio with its 95 % interval over the repetitions; `None` if a component was not sampled
+    /// in each of them.
     pub ratio: Option<Interval>,
     /// Repetitions.
     pub repetitions: usize,
 }
 
 impl Judged {
-    /// *met* if the whole interval is below the bar, *missed* if it is above, else *open*; with one
-    /// repetition there is no interval.
+    /// Returns *met* if the whole interval is below the bar, *missed* if it is above, else *open*.
+    /// One repetition has no interval.
     pub fn verdict(&self) -> &'static str {
         let ratio = self.ratio.filter(|_| self.repetitions > 1);
         match claim(&self.bar.what, &[(self.bar.id, ratio)], below(self.bar.most)).holds {
@@ -53,7 +53,7 @@ impl Judged {
     }
 }
 
-/// The bars; components are called by the names that the list has for what counts towards them.
+/// Returns the bars. Each component is named with everything that the list counts towards it.
 pub fn bars(components: &Components) -> Vec<Bar> {
     let arm = |load, part, threads| Arm { load, part, threads };
     let all = |arm| Time { arm, component: None };
@@ -109,7 +109,7 @@ fn ratio(bar: &Bar, repetitions: &[Repetition]) -> Option<Interval> {
     };
     let (above, below) = (times(bar.above)?, times(bar.below)?);
     let Some(less) = bar.less else { return Interval::of_ratios(&above, &below) };
-    // A difference has either sign, and no logarithm.
+    // A difference may be negative, so it has no logarithm.
     let less = times(less)?;
     let each = above.iter().zip(&less).zip(&below).map(|((above, less), below)| {
         let ratio = (above - less) / below;
@@ -128,7 +128,7 @@ mod tests {
         Components::shipped().unwrap()
     }
 
-    /// Repetitions in which neither takes 10 µs, and everything else what `us` says.
+    /// Makes repetitions in which *neither* takes 10 µs, and `us` gives all other times.
     fn made_up(count: u32, us: impl Fn(u32, &Arm, Option<&str>) -> f64) -> Vec<Repetition> {
         let cost = |turn: u32, arm: Arm| Cost {
             arm,
@@ -147,7 +147,7 @@ mod tests {
         (one.verdict(), one.ratio.map_or(f64::NAN, |ratio| ratio.mean))
     }
 
-    /// Repetitions whose ratio for `bar` is `factor` times what it may be, and scatters.
+    /// Makes repetitions whose ratio for `bar` is `factor` times its limit, with scatter.
     fn around(bar: &Bar, factor: f64, spread: f64) -> Vec<Repetition> {
         let bar = bar.clone();
         made_up(5, move |turn, arm, component| {

@@ -2,9 +2,9 @@
 
 use super::arms::Arm;
 
-/// The component that logging is charged to, with what is part of it.
+/// Component that logging is charged to, with its parts.
 pub(super) const LOGGING: &str = "logging";
-/// The component that locks are charged to; transactions are part of it.
+/// Component that locks are charged to; transactions are a part of it.
 pub(super) const LOCKING: &str = "locking";
 
 /// Cost of an arm in one repetition.
@@ -14,9 +14,9 @@ pub struct Cost {
     pub arm: Arm,
     /// Microseconds of CPU time per transaction, while nothing is sampled.
     pub us: f64,
-    /// Of these, logging with what is part of it; `None` where components are not told.
+    /// Microseconds of logging and its parts; `None` where components are not measured.
     pub logging_us: Option<f64>,
-    /// Locking with what is part of it; the same.
+    /// Microseconds of locking and its parts; `None` where components are not measured.
     pub locking_us: Option<f64>,
     /// Transactions per second.
     pub throughput_per_s: f64,
@@ -29,7 +29,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Nothing.
+    /// Returns a cost of zero.
     pub(super) fn none(arm: Arm) -> Cost {
         Cost {
             arm,
@@ -49,7 +49,8 @@ impl Cost {
 pub struct Repetition(pub Vec<Cost>);
 
 impl Repetition {
-    /// Microseconds of CPU time per transaction of an arm: all, or [`LOGGING`], or [`LOCKING`].
+    /// Returns the microseconds of CPU time per transaction of an arm: in total, or of
+    /// [`LOGGING`] or [`LOCKING`].
     pub(super) fn us(&self, arm: &Arm, component: Option<&str>) -> Option<f64> {
         let cost = self.0.iter().find(|cost| cost.arm == *arm)?;
         match component {

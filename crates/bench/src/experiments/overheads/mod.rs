@@ -1,12 +1,12 @@
 //! Cost of log, locks, pool and a second thread, judged against bars.
 //!
-//! *Neither* is the same workload with one thread on the pool's trees, without log and locks. Each
-//! repetition loads and runs every arm once, in an order dealt for it; ratios are taken within
+//! The arm *neither* runs the same workload with one thread on the pool's trees, without log and
+//! locks. Each repetition loads and runs every arm once, in a dealt order. Ratios are taken within
 //! repetitions.
 //!
-//! - `arms`: which engines run which workload, with how many threads.
-//! - `bars`: which ratios are judged, and how.
-//! - `cost`: what an arm took.
+//! - `arms`: engines, with their workloads and numbers of threads.
+//! - `bars`: judged ratios and their limits.
+//! - `cost`: the CPU time of an arm.
 //! - `run`: the repetitions.
 
 mod arms;

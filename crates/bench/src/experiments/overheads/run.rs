@@ -16,11 +16,11 @@ use crate::run::turns;
 /// Set-up of the measurement.
 #[derive(Clone, Debug)]
 pub struct Overheads {
-    /// The engine, but for log, locks and twin.
+    /// Engine, except for log, locks and twin.
     pub base: Setup,
-    /// TPC-C; the arms have their own numbers of threads.
+    /// TPC-C; the arms set their own numbers of threads.
     pub tpcc: Workload,
-    /// Look-ups; the same.
+    /// Key-value lookups; the arms set their own numbers of threads.
     pub ycsb: Workload,
     /// Lengths of each arm's run.
     pub spec: RunSpec,
@@ -30,17 +30,17 @@ pub struct Overheads {
 
 /// Runs the repetitions.
 ///
-/// An observer that stops them gets those that were finished.
+/// An observer that stops the run gets the finished repetitions.
 ///
 /// # Errors
-/// Errors of loading or of a run, that the process may not sample itself, or that not even one
-/// repetition was finished.
+/// Errors of loading or of a run, or an error if the process may not sample itself, or if not
+/// even one repetition was finished.
 pub fn overheads(
     what: &Overheads,
     components: &Components,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Repetition>, BenchError> {
-    // Better to fail before loading than after it.
+    // Fail before loading, not after it.
     drop(Sampling::start(&Options::default())?);
     let seed = Seed(what.base.options.lab.seed);
     let mut all = Vec::new();
@@ -61,9 +61,11 @@ pub fn overheads(
     if all.is_empty() { Err(BenchError::Stopped) } else { Ok(all) }
 }
 
-/// Loads an arm and runs it: with components, between two runs that are not sampled.
+/// Loads an arm and runs it. To measure components, a sampled run is placed between two
+/// others.
 ///
-/// No other is loaded meanwhile, whose threads and dirty pages would take CPU time.
+/// No other arm is loaded at the same time, since its threads and dirty pages would take CPU
+/// time.
 fn cost(
     arm: &Arm,
     what: &Overheads,
@@ -96,7 +98,8 @@ fn cost(
         return Err(BenchError::Stopped);
     }
     let breakdown = sampled.profile.breakdown(components);
-    // The profiler's own time is in what the sampled run took, but not in the samples' shares.
+    // The sampled run's CPU time includes the profiler's own time, but the samples' shares do
+    // not.
     let us = sampled.plain_us_per_tx();
     let component = |whole| Some(breakdown.whole_share(components, whole) * us);
     Ok(Cost {
@@ -121,7 +124,7 @@ mod tests {
     use super::*;
     use crate::run::runner::{Length, Unwatched};
 
-    /// Stops when it has been asked this often.
+    /// Stops after this number of checks.
     struct Impatient(std::cell::Cell<u32>);
 
     impl Observer for Impatient {
@@ -144,7 +147,7 @@ mod tests {
         }
     }
 
-    /// `None`, with a message, where the process may not sample itself.
+    /// Returns `None`, with a message, if the process may not sample itself.
     #[allow(clippy::print_stdout)]
     fn measured(what: &Overheads, observer: &mut dyn Observer) -> Option<Vec<Repetition>> {
         let found = overheads(what, &Components::shipped().unwrap(), observer);

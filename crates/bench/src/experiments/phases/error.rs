@@ -8,7 +8,7 @@ use millpond::Error;
 use super::plan::Phase;
 use crate::error::BenchError;
 
-/// Why a phase could not be done.
+/// Reason that a phase failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PhaseError {
@@ -17,12 +17,12 @@ pub enum PhaseError {
     Store {
         /// The phase.
         phase: Phase,
-        /// Rows that the transaction, or the read, had done before.
+        /// Rows that the transaction, or the read, had completed.
         rows: u64,
         /// Error of the store.
         error: Box<Error>,
     },
-    /// A row is gone.
+    /// A row is missing.
     #[error("phase {phase}: the row with key {key:02x?} was committed, and is not there")]
     Missing {
         /// The phase.
@@ -30,7 +30,7 @@ pub enum PhaseError {
         /// The key.
         key: Box<[u8]>,
     },
-    /// A row is there that nobody inserted, or not yet.
+    /// A row exists that nobody has inserted so far.
     #[error("phase {phase}: there is a row with key {key:02x?}, and nobody has inserted it")]
     Stray {
         /// The phase.
@@ -38,7 +38,7 @@ pub enum PhaseError {
         /// The key.
         key: Box<[u8]>,
     },
-    /// A value is not what was written.
+    /// A value differs from the written one.
     #[error("phase {phase}: the value of key {key:02x?} is not the one that was written")]
     Value {
         /// The phase.
@@ -54,14 +54,14 @@ pub enum PhaseError {
         /// The key.
         key: Box<[u8]>,
     },
-    /// The rows are not as many as were committed, or not the same.
+    /// The rows differ from the committed ones, in number or in identity.
     #[error("phase {phase}: there are {found} rows, and not the {expected} that were committed")]
     Rows {
         /// The phase.
         phase: Phase,
         /// Rows that were found.
         found: u64,
-        /// Rows that must be there.
+        /// Rows that must exist.
         expected: u64,
     },
     /// The folder of the store cannot be read.
@@ -80,7 +80,8 @@ impl From<PhaseError> for BenchError {
     }
 }
 
-/// Names the phase in which the store failed, and how many rows a transaction had by then.
+/// Returns a conversion of a store's error that adds the phase and the rows completed by
+/// then.
 pub(super) fn failed(phase: Phase, rows: u64) -> impl Fn(Error) -> PhaseError {
     move |error| PhaseError::Store { phase, rows, error: Box::new(error) }
 }

@@ -12,7 +12,7 @@ use crate::interval::Interval;
 use crate::run::counts::{cpu_seconds, peak_resident_bytes, reset_peak};
 use crate::run::latencies;
 
-/// Result of a phase, all its rounds together.
+/// Result of a phase over all its rounds.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The phase.
@@ -29,7 +29,7 @@ pub struct Measured {
     pub rounds: u32,
     /// Rows per second, over the rounds.
     pub rows_per_s: Interval,
-    /// In nanoseconds: of each commit, or of one read in 32.
+    /// Latencies in nanoseconds: of each commit, or of one read in 32.
     pub latency: Histogram<u64>,
     /// Processor seconds of the process.
     pub cpu_s: f64,
@@ -37,38 +37,38 @@ pub struct Measured {
     pub disk_before: u64,
     /// Bytes of the folder's files on the drive after the phase: data, log, spill file.
     pub disk: u64,
-    /// The most bytes of the process in memory during the phase; where the system does not let go
-    /// of an earlier peak, during the run so far.
+    /// Peak bytes of the process in memory during the phase, or during the run so far if the
+    /// system cannot reset the peak.
     pub peak: Option<u64>,
     /// The store's counters.
     pub stats: Stats,
 }
 
 impl Measured {
-    /// Transactions per second.
+    /// Returns transactions per second.
     pub fn per_s(&self) -> f64 {
         self.transactions as f64 / self.seconds.max(1e-9)
     }
 
-    /// Latency in microseconds below which this share of the timed calls stayed.
+    /// Returns the latency in microseconds below which this share of the timed calls stayed.
     pub fn latency_us(&self, quantile: f64) -> f64 {
         self.latency.value_at_quantile(quantile) as f64 / 1e3
     }
 
-    /// An amount per row.
+    /// Returns an amount per row.
     pub fn per_row(&self, amount: f64) -> f64 {
         amount / self.rows.max(1) as f64
     }
 }
 
-/// Bytes that the files of a folder take on the drive.
+/// Returns the bytes that the files of a folder take on the drive.
 pub(super) fn disk_bytes(folder: &Path) -> Result<u64, PhaseError> {
     let failed = |error| PhaseError::Folder { path: folder.to_path_buf(), error };
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         match entry.and_then(|entry| entry.metadata()) {
             Ok(file) => bytes += file.blocks() * 512,
-            // The spill file may go meanwhile.
+            // The spill file may disappear at any time.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),
         }
@@ -91,7 +91,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Begins to measure.
+    /// Starts measuring.
     pub(super) fn start(
         phase: Phase,
         threads: u32,
@@ -126,7 +126,7 @@ impl Meter {
         self.latency.saturating_record(time.as_nanos() as u64);
     }
 
-    /// Ends it; `None` if there was no round.
+    /// Ends the measurement; returns `None` if there was no round.
     pub(super) fn end(self, db: &Db, folder: &Path) -> Result<Option<Measured>, PhaseError> {
         let cpu_s = cpu_seconds() - self.cpu_s;
         let stats = db.stats().since(&self.stats);

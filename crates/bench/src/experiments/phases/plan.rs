@@ -9,41 +9,41 @@ use millpond_base::Seed;
 /// A phase. They run in the order of [`Phase::ALL`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
-    /// All rows, in one transaction.
+    /// Inserts all rows in one transaction.
     Load,
-    /// Rows by themselves, each durable before the next one.
+    /// Inserts single rows, each durable before the next one.
     Single,
-    /// Batches of rows, each durable before the next one.
+    /// Inserts batches of rows, each durable before the next one.
     Batch,
-    /// Rows by themselves, durable a moment after they were committed.
+    /// Inserts single rows that become durable a moment after their commit.
     AsyncSingle,
-    /// Batches of rows, durable a moment after they were committed.
+    /// Inserts batches of rows that become durable a moment after their commit.
     AsyncBatch,
-    /// The number of rows.
+    /// Counts the rows.
     Len,
-    /// Rows, looked up at random.
+    /// Looks up random rows.
     Read,
-    /// Ranges of rows that begin at random.
+    /// Reads ranges of rows with random starts.
     Range,
-    /// The older half of the rows removed, in one transaction.
+    /// Removes the older half of the rows in one transaction.
     Remove,
-    /// Leaves packed, pages moved to the front, the file cut off behind them.
+    /// Packs leaves, moves pages to the front, and truncates the file behind them.
     Shrink,
-    /// The store closed and opened, and all rows read in the order of their keys.
+    /// Closes and opens the store, and reads all rows in key order.
     Scan,
-    /// Inserts as many rows again, in another tree, in the order of their keys, in one transaction.
+    /// Inserts the same number of rows into another tree, in key order, in one transaction.
     Sorted,
-    /// A tenth of those removed from the front and the back in turns, a call each, in one
-    /// transaction.
+    /// Pops a tenth of the sorted rows from the front and the back in turns, one call each, in
+    /// one transaction.
     Pop,
-    /// About half of the rest removed by `extract_if`, in one transaction.
+    /// Removes about half of the remaining sorted rows by `extract_if`, in one transaction.
     ExtractIf,
-    /// About half of the rest removed by `retain`, in one transaction.
+    /// Removes about half of the rest by `retain`, in one transaction.
     Retain,
 }
 
 impl Phase {
-    /// All of them, in their order.
+    /// All phases, in order.
     pub const ALL: [Phase; 15] = [
         Phase::Load,
         Phase::Single,
@@ -62,7 +62,7 @@ impl Phase {
         Phase::Retain,
     ];
 
-    /// Returns `true` for a phase about the tree whose rows come in the order of their keys.
+    /// Returns `true` for a phase about the tree of sorted rows.
     pub fn is_of_sorted(self) -> bool {
         matches!(self, Phase::Sorted | Phase::Pop | Phase::ExtractIf | Phase::Retain)
     }
@@ -95,11 +95,11 @@ impl fmt::Display for Phase {
     }
 }
 
-/// A phase that there is not.
+/// Name of a phase that does not exist.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("there is no phase '{name}'; there are: {}", Phase::ALL.map(Phase::name).join(", "))]
 pub struct NoPhase {
-    /// Name that was asked for.
+    /// The unknown name.
     pub name: String,
 }
 
@@ -112,19 +112,19 @@ impl FromStr for Phase {
     }
 }
 
-/// Size of each phase. Counts are per round, of all threads together.
+/// Size of each phase. Counts are per round, over all threads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// The phases that run. Without [`Phase::Load`] the rows are inserted in transactions of a
-    /// thousand, and that is not measured.
+    /// Phases to run. Without [`Phase::Load`] the rows are inserted in transactions of a
+    /// thousand, which is not measured.
     pub phases: Vec<Phase>,
-    /// Rows that are loaded, and rows that are inserted in the order of their keys.
+    /// Number of loaded rows, and of rows inserted in key order.
     pub rows: u64,
     /// Transactions of [`Phase::Single`].
     pub singles: u64,
     /// Transactions of [`Phase::Batch`] and of [`Phase::AsyncBatch`].
     pub batches: u64,
-    /// Rows of each of them.
+    /// Rows per batch.
     pub batch_rows: u64,
     /// Transactions of [`Phase::AsyncSingle`].
     pub async_singles: u64,
@@ -132,25 +132,26 @@ pub struct Plan {
     pub reads: u64,
     /// Ranges of [`Phase::Range`].
     pub ranges: u64,
-    /// Rows of each of them.
+    /// Rows per range.
     pub range_rows: u64,
-    /// Numbers of threads that read, each measured by itself.
+    /// Numbers of reading threads, each measured separately.
     pub threads: Vec<u32>,
-    /// Rounds of the phases that can be repeated: all but load, removal, shrinking,
-    /// scan, and those of the sorted rows.
+    /// Rounds of the repeatable phases: all except load, removal, shrinking, scan, and the
+    /// phases of the sorted rows.
     pub rounds: u32,
-    /// Memory of the store in bytes; `None`: the engine's default.
+    /// Memory of the store in bytes; `None` for the engine's default.
     pub memory: Option<u64>,
     /// Compression of pages.
     pub compression: Compression,
-    /// Bytes of log that a recovery may have to read, about; `None`: the engine's default.
+    /// Approximate bytes of log that a recovery may have to read; `None` for the engine's
+    /// default.
     pub log_gap: Option<u64>,
-    /// Seed of the rows, and of those that are read.
+    /// Seed of the rows, and of the reads.
     pub seed: Seed,
 }
 
 impl Plan {
-    /// The numbers of redb's benchmark, three rounds of them.
+    /// Returns the numbers of redb's benchmark, with three rounds.
     pub fn published() -> Plan {
         Plan {
             phases: Phase::ALL.to_vec(),

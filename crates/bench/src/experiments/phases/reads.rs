@@ -18,7 +18,7 @@ use crate::run::latencies;
 /// One read in this number is timed.
 const TIMED: u64 = 32;
 
-/// Reads between two looks at whether the run is to end.
+/// Reads between two checks for the end of the run.
 const LOOK: u64 = 256;
 
 /// Counts the rows.
@@ -35,7 +35,7 @@ pub(super) fn len(tested: &Tested<'_>) -> Result<Option<Measured>, BenchError> {
     tested.measured(meter)
 }
 
-/// Reads rows, or ranges of them, with this number of threads.
+/// Reads random rows, or random ranges, with `threads` threads.
 pub(super) fn at_random(
     tested: &Tested<'_>,
     phase: Phase,
@@ -62,13 +62,14 @@ fn seed(tested: &Tested<'_>, phase: Phase, round: u32, thread: u32) -> u64 {
     tested.plan.seed.derive(&format!("{phase}, round {round}, thread {thread}")).0
 }
 
-/// Time between two looks at the observer while threads read.
+/// Time between two calls of the observer while threads read.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
-/// Reads of a thread: rows, and the latencies of some reads; `None` if it was told to end.
+/// Result of a reading thread: rows, and the latencies of some reads; `None` if it was
+/// stopped.
 type Share = Option<(u64, Histogram<u64>)>;
 
-/// One round of all threads.
+/// Runs one round of all threads.
 fn one_round<'t>(
     tested: &Tested<'_>,
     (phase, threads): (Phase, u32),
@@ -112,7 +113,7 @@ fn one_round<'t>(
     Ok(())
 }
 
-/// One thread that reads.
+/// A reading thread.
 struct Reader<'t> {
     tested: &'t Tested<'t>,
     phase: Phase,
@@ -153,7 +154,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a range that begins with a row that is there.
+    /// Reads a range that begins with an existing row.
     fn range(&self, tree: &RawTree, start: &[u8]) -> Result<u64, PhaseError> {
         let phase = self.phase;
         let mut rows = tree.range(start..);
@@ -169,7 +170,7 @@ impl Reader<'_> {
             last.copy_from_slice(key);
             count += 1;
         }
-        // It is shorter only at the end of the tree.
+        // The range may be shorter only at the end of the tree.
         match count < self.tested.plan.range_rows && last[..] != *self.greatest {
             true => Err(PhaseError::Missing { phase, key: self.greatest.into() }),
             false => Ok(count),
@@ -177,7 +178,7 @@ impl Reader<'_> {
     }
 }
 
-/// Checks a row that was read behind the one with the key `last`.
+/// Checks a row that was read after the one with the key `last`.
 pub(super) fn check(
     phase: Phase,
     key: &[u8],

@@ -10,12 +10,12 @@ use super::{reads, upkeep, writes};
 use crate::error::BenchError;
 use crate::run::runner::Observer;
 
-/// Runs the plan's phases on a store of its own in `folder`, which is removed afterwards. What a
-/// phase came to is added to `done` when it ends, so that it is there whatever the next one does.
+/// Runs the plan's phases on a new store in `folder`, which is removed afterwards. The result of a
+/// phase is added to `done` when the phase ends, so that it survives a failure of the next one.
 ///
 /// # Errors
-/// A folder or options that cannot be, what the store reports, that it has not what was committed,
-/// or that the observer ended the run.
+/// An impossible folder or impossible options, an error of the store, rows that differ from the
+/// committed ones, or an error if the observer ended the run.
 pub fn phases(
     folder: &Path,
     plan: &Plan,

@@ -1,5 +1,5 @@
-//! The phases of rows that come in the order of their keys: inserted, popped at both ends, removed
-//! where a closure decides.
+//! Phases of the sorted rows, which are inserted in key order, popped at both ends, and removed by
+//! a closure's choice.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -13,34 +13,34 @@ use super::plan::{Phase, Plan};
 use super::store::{Open, Tested, Watch};
 use crate::error::BenchError;
 
-/// The tree of these rows.
+/// Name of the tree of sorted rows.
 const TABLE: &str = "sorted";
 
-/// Rows between two looks at the observer.
+/// Rows between two calls of the observer.
 const LOOK: u64 = 1_000;
 
-/// A row is popped of this many.
+/// One row in this number is popped.
 const POPPED: u64 = 10;
 
-/// The sorted rows, and which of them are there.
+/// The sorted rows, and the ones among them that still exist.
 pub(super) struct Sorted {
     rows: Rows,
     count: u64,
     /// Rows that popping left.
     left: Range<u64>,
-    /// Bits of which one is set in the last byte of each key that is left; 0: all are.
+    /// Every remaining key has all of these bits set in its last byte; 0 if all keys remain.
     bits: u8,
     is_loaded: bool,
 }
 
 impl Sorted {
-    /// None of them is there yet.
+    /// Returns the state before any row is inserted.
     pub(super) fn new(plan: &Plan) -> Sorted {
         let rows = Rows::new(plan.seed.derive("sorted"));
         Sorted { rows, count: plan.rows, left: 0..0, bits: 0, is_loaded: false }
     }
 
-    /// The key of a row: its number, spread over the key space, and bytes in no order.
+    /// Returns the key of a row: its number, spread over the key space, and random bytes.
     fn key(&self, row: u64) -> [u8; KEY_LEN] {
         let mut key = self.rows.key(row);
         let head = row.wrapping_mul(u64::MAX / self.count.max(1));
@@ -53,7 +53,7 @@ impl Sorted {
         (0..8).map(|bit| 1u8 << bit).all(|bit| self.bits & bit == 0 || last & bit != 0)
     }
 
-    /// Rows that are there.
+    /// Returns the number of existing rows.
     fn live(&self) -> u64 {
         self.left.clone().filter(|row| self.is_there(&self.key(*row))).count() as u64
     }
@@ -92,7 +92,7 @@ impl Sorted {
         Ok(measured)
     }
 
-    /// Inserts them, in one transaction.
+    /// Inserts all sorted rows in one transaction.
     fn load(
         &mut self,
         tested: &Tested<'_>,
@@ -107,7 +107,7 @@ impl Sorted {
         tested.measured(meter)
     }
 
-    /// Inserts them in transactions of a few rows, if they are not there.
+    /// Inserts the sorted rows in small transactions, if they are missing.
     fn load_unmeasured(
         &mut self,
         tested: &Tested<'_>,
@@ -125,7 +125,7 @@ impl Sorted {
         Ok(tested.open()?.db.flush()?)
     }
 
-    /// Inserts some of them in one transaction; returns how long its commit took.
+    /// Inserts a range of rows in one transaction; returns the time of its commit.
     fn insert(
         &self,
         tested: &Tested<'_>,
@@ -152,7 +152,7 @@ impl Sorted {
         Ok(start.elapsed())
     }
 
-    /// Pops rows at both ends in turns; returns how many.
+    /// Pops rows at both ends in turns; returns their number.
     fn pop(&mut self, tree: &RawTree<&Txn>, watch: &mut Watch<'_>) -> Result<u64, BenchError> {
         let phase = Phase::Pop;
         let count = (self.left.end - self.left.start) / POPPED;
@@ -178,7 +178,7 @@ impl Sorted {
         Ok(count)
     }
 
-    /// Removes the rows without a bit, from an iterator; returns how many.
+    /// Removes the rows without a bit, by an iterator; returns their number.
     fn extract(&mut self, tree: &RawTree<&Txn>, watch: &mut Watch<'_>) -> Result<u64, BenchError> {
         let (phase, bit) = (Phase::ExtractIf, 1);
         let (mut removed, all) = (0, self.count);
@@ -194,7 +194,7 @@ impl Sorted {
         Ok(removed)
     }
 
-    /// Keeps the rows with another bit; returns how many went.
+    /// Keeps the rows with another bit; returns the number of removed rows.
     fn retain(&mut self, tree: &RawTree<&Txn>) -> Result<u64, BenchError> {
         let (phase, bit) = (Phase::Retain, 2);
         let mut wrong = None;

@@ -1,4 +1,4 @@
-//! The store under test, the rows that it holds, and who watches.
+//! The store under test, its rows, and the observer.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::plan::{Phase, Plan};
 use crate::error::BenchError;
 use crate::run::runner::Observer;
 
-/// A store that is open, and its only tree.
+/// An open store and its only tree.
 pub(super) struct Open {
     pub(super) db: Db,
     pub(super) tree: RawTree,
@@ -24,15 +24,15 @@ pub(super) struct Tested<'p> {
     /// Folder that holds the store's files, and nothing else.
     pub(super) folder: &'p Path,
     pub(super) rows: Rows,
-    /// The rows that are committed and not removed: from this one
+    /// First row that is committed and not removed.
     pub(super) first: u64,
-    /// to the one before this.
+    /// Row after the last committed one.
     pub(super) next: u64,
     open: Option<Open>,
 }
 
 impl<'p> Tested<'p> {
-    /// An empty store in `folder`, which is empty.
+    /// Creates an empty store in `folder`, which is empty.
     pub(super) fn create(plan: &'p Plan, folder: &'p Path) -> Result<Tested<'p>, BenchError> {
         let (rows, open) = (Rows::new(plan.seed), None);
         let mut tested = Tested { plan, folder, rows, first: 0, next: 0, open };
@@ -73,27 +73,27 @@ impl<'p> Tested<'p> {
         Ok(db.close()?)
     }
 
-    /// The store.
+    /// Returns the open store.
     pub(super) fn open(&self) -> Result<&Open, BenchError> {
         self.open.as_ref().ok_or(BenchError::Closed)
     }
 
-    /// Rows that are committed and not removed.
+    /// Returns the number of rows that are committed and not removed.
     pub(super) fn live(&self) -> u64 {
         self.next - self.first
     }
 
-    /// Begins to measure a phase.
+    /// Starts measuring a phase.
     pub(super) fn meter(&self, phase: Phase, threads: u32) -> Result<Meter, BenchError> {
         Ok(Meter::start(phase, threads, &self.open()?.db, self.folder)?)
     }
 
-    /// Ends that.
+    /// Ends the measurement of a phase.
     pub(super) fn measured(&self, meter: Meter) -> Result<Option<Measured>, BenchError> {
         Ok(meter.end(&self.open()?.db, self.folder)?)
     }
 
-    /// Fails unless `found` is the number of rows that must be there.
+    /// Fails unless `found` is the number of rows that must exist.
     pub(super) fn expect_rows(&self, phase: Phase, found: u64) -> Result<(), PhaseError> {
         let expected = self.live();
         if found == expected { Ok(()) } else { Err(PhaseError::Rows { phase, found, expected }) }
@@ -114,7 +114,7 @@ impl<'o> Watch<'o> {
         Watch { observer, last: None }
     }
 
-    /// Reports that `phase` has done so much of it now and then; fails when the run is to end.
+    /// Reports the progress of `phase` from time to time; fails if the run must end.
     pub(super) fn look(&mut self, phase: Phase, done: u64, all: u64) -> Result<(), BenchError> {
         if self.observer.stop() {
             return Err(BenchError::Stopped);

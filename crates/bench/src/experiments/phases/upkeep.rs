@@ -1,4 +1,4 @@
-//! The phases that look after the file: shrinking it, opening it again.
+//! Phases of file maintenance: shrinking the file, opening it again.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -10,13 +10,13 @@ use super::reads::check;
 use super::store::{Open, Tested, Watch};
 use crate::error::BenchError;
 
-/// Leaves that are packed between two looks at the observer.
+/// Leaves packed between two calls of the observer.
 const LEAVES: u32 = 256;
 
-/// Rows that are scanned between two looks at the observer.
+/// Rows scanned between two calls of the observer.
 const LOOK: u64 = 10_000;
 
-/// Packs leaves, and gives back the room that comes free.
+/// Packs leaves, and returns the freed space to the file system.
 pub(super) fn shrink(
     tested: &Tested<'_>,
     watch: &mut Watch<'_>,
@@ -43,8 +43,8 @@ pub(super) fn shrink(
     tested.measured(meter)
 }
 
-/// Closes the store and opens it, then reads all rows in the order of their keys: exactly those
-/// that were committed and not removed.
+/// Closes the store and opens it, then reads all rows in key order. They must be exactly the
+/// committed ones that were not removed.
 pub(super) fn scan(
     tested: &mut Tested<'_>,
     watch: &mut Watch<'_>,

@@ -1,4 +1,4 @@
-//! The phases that write: one transaction of many rows, and many of few.
+//! Phases that write: one transaction of many rows, and many transactions of few.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,13 @@ use super::plan::Phase;
 use super::store::{Open, Tested, Watch};
 use crate::error::BenchError;
 
-/// Rows of a transaction between two looks at the observer.
+/// Rows of a transaction between two calls of the observer.
 const LOOK: u64 = 1_000;
 
-/// Rows of a transaction where loading is not measured.
+/// Rows per transaction of a load that is not measured.
 const UNMEASURED: u64 = 1_000;
 
-/// All rows: in one transaction, measured, or in many.
+/// Inserts all rows: in one measured transaction, or in many that are not measured.
 pub(super) fn load(
     tested: &mut Tested<'_>,
     watch: &mut Watch<'_>,
@@ -39,7 +39,7 @@ pub(super) fn load(
     tested.measured(meter)
 }
 
-/// Transactions of a few rows each, one after the other.
+/// Runs transactions of a few rows each, one after the other.
 pub(super) fn commits(
     tested: &mut Tested<'_>,
     phase: Phase,
@@ -62,12 +62,12 @@ pub(super) fn commits(
         meter.round(count * rows, count, start.elapsed().as_secs_f64());
     }
     let measured = tested.measured(meter)?;
-    // So that the next phase does not pay for it.
+    // Flush, so that the next phase does not pay for it.
     tested.open()?.db.flush()?;
     Ok(measured)
 }
 
-/// Inserts the next `count` rows in one transaction; returns how long its commit took.
+/// Inserts the next `count` rows in one transaction; returns the time of its commit.
 fn insert(
     tested: &mut Tested<'_>,
     phase: Phase,

@@ -14,7 +14,7 @@ pub enum Event {
     Referenced {
         /// The page.
         page: PageId,
-        /// Mark of the reference: everything else that is known of it.
+        /// Mark of the reference, with everything else known about it.
         mark: Mark,
         /// `true` if the page was in memory.
         hit: bool,
@@ -23,18 +23,18 @@ pub enum Event {
     Asked {
         /// Number of pages wanted.
         wanted: u32,
-        /// For which page.
+        /// Page that needs the frame, if there is one.
         incoming: Option<PageId>,
     },
     /// The policy offered a frame, and the pool's outcome.
     Offered(FrameId, OfferOutcome),
     /// The policy asked to let a frame cool, and the pool's outcome.
     Cooled(FrameId, Cooled),
-    /// The policy asked whether a frame is dirty, and the pool's result.
+    /// The policy asked for the state of a frame's page, and the pool's result.
     Looked(FrameId, PageState),
-    /// A page was loaded, or made, in a frame.
+    /// A page was loaded or created in a frame.
     Admitted(FrameId, PageId, Mark),
-    /// A page was written and stays.
+    /// A page was written and stays in memory.
     Cleaned(FrameId),
     /// A cooling page was referenced.
     Revived(FrameId),
@@ -42,7 +42,7 @@ pub enum Event {
     Forgotten(FrameId),
 }
 
-/// A diary that is being written.
+/// A diary under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Diary(Arc<Mutex<Vec<Event>>>);
 
@@ -51,15 +51,15 @@ thread_local! {
 }
 
 impl Diary {
-    /// A new one, which [`Diary::latest`] gives to this thread from now on.
+    /// Starts a new diary, which [`Diary::latest`] returns to this thread from now on.
     pub(super) fn begin() -> Diary {
         let diary = Diary::default();
         LATEST.set(Some(diary.clone()));
         diary
     }
 
-    /// The diary of the policy that this thread created last: after opening a pool under a
-    /// [`Spy`](super::spy::Spy) it is that pool's.
+    /// Returns the diary of the policy that this thread created last. After opening a pool
+    /// under a [`Spy`](super::spy::Spy), it is that pool's diary.
     pub fn latest() -> Option<Diary> {
         LATEST.with_borrow(Option::clone)
     }
@@ -69,7 +69,7 @@ impl Diary {
         self.0.lock().past_poison().push(event);
     }
 
-    /// All lines so far; none remain.
+    /// Takes all lines so far.
     pub fn take(&self) -> Vec<Event> {
         std::mem::take(&mut *self.0.lock().past_poison())
     }

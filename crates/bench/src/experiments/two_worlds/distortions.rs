@@ -1,4 +1,4 @@
-//! Changes in misses by each thing that only a live pool does, one at a time.
+//! Effect on misses of each thing that only a live pool does, one at a time.
 
 use std::num::NonZero;
 
@@ -14,27 +14,27 @@ use crate::run::runner::Observer;
 /// Something that a live pool does and a simulator does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Distortion {
-    /// Nothing: one thread, a page table, page by page, each hit delivered at once.
+    /// No distortion: one thread, a page table, one page at a time, each hit delivered at once.
     None,
     /// Pages are pinned by their swizzled children.
     Swizzling,
-    /// Victims are looked for by the batch, ahead of need.
+    /// Victims are selected in batches, ahead of need.
     Batches,
-    /// This number of dedicated threads look for victims in batches, ahead of need.
+    /// This number of dedicated threads select victims in batches, ahead of need.
     Evictors(u32),
-    /// The policy's clock of references advances by this many at a time; only for policies that
-    /// have one.
+    /// The policy's reference clock advances by this number at a time; only for policies with
+    /// such a clock.
     CoarseTicks(u32),
-    /// The policy receives hits in batches and late; only for policies that receive hits.
+    /// The policy receives hits late and in batches; only for policies that receive hits.
     LateHits,
-    /// This number of threads, with hits delivered at once.
+    /// This number of threads run the workload, with hits delivered at once.
     Threads(u32),
-    /// All of them but coarse ticks: about what a store does by default.
+    /// All distortions except coarse ticks: about the default behaviour of a store.
     All(u32),
 }
 
 impl Distortion {
-    /// All distortions, for `threads` threads.
+    /// Returns all distortions, for `threads` threads.
     pub fn all(threads: u32) -> [Distortion; 8] {
         [
             Distortion::None,
@@ -62,7 +62,7 @@ impl Distortion {
         }
     }
 
-    /// Threads of the workload.
+    /// Returns the number of threads of the workload.
     pub fn threads(self) -> u32 {
         match self {
             Distortion::Threads(threads) | Distortion::All(threads) => threads,
@@ -70,7 +70,7 @@ impl Distortion {
         }
     }
 
-    /// The pool that is like the simulator's but for this.
+    /// Returns the setup of a pool that differs from the simulator's only by this distortion.
     pub fn setup(self, plan: &Plan, policy: &str) -> Setup {
         let mut setup = plan.exact(policy);
         let is_all = matches!(self, Distortion::All(_));
@@ -113,7 +113,7 @@ pub struct Distorted {
 }
 
 impl Distorted {
-    /// Misses over references.
+    /// Returns misses over references.
     pub fn miss_ratio(&self) -> f64 {
         self.misses as f64 / self.references.max(1) as f64
     }

@@ -1,7 +1,7 @@
 //! The simulator's host, fed with a live pool's refusals. It keeps its own page table, frames and
-//! clock, asks its own copy of the policy for victims, and returns for each offer what the live
-//! pool returned. If the policy offers another frame than it did there, or a reference hits here
-//! and missed there, the worlds differ.
+//! clock, asks its own copy of the policy for victims, and answers each offer as the live pool
+//! did. The worlds differ if the policy offers another frame than in the live pool, or if a
+//! reference hits here and missed there.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ pub struct Agreed {
 /// Replays the recorded results.
 struct FedHost<'a> {
     events: &'a [Event],
-    /// Events used up.
+    /// Number of consumed events.
     at: Cell<usize>,
     parted: Cell<bool>,
     taken: Vec<(FrameId, PageId)>,
@@ -97,13 +97,13 @@ impl Host for FedHost<'_> {
     }
 }
 
-/// The simulator's side.
+/// The simulated world.
 struct Fed {
     policy_host: Box<dyn ErasedPolicyHost>,
     frame_of: HashMap<PageId, FrameId>,
     page_of: Vec<Option<PageId>>,
-    /// Pages that missed and are not loaded yet; there are several where the parent of one went
-    /// meanwhile.
+    /// Pages that missed and are not loaded yet. There are several if a page's parent was evicted
+    /// before the page was loaded.
     loading: HashMap<PageId, (Access, GhostHit)>,
     agreed: Agreed,
 }
@@ -119,7 +119,7 @@ impl Fed {
         }
     }
 
-    /// Replays one line and those that belong to it; returns how many.
+    /// Replays one line and the lines that belong to it; returns their number.
     fn step(&mut self, events: &[Event]) -> Result<usize, String> {
         match events[0] {
             Event::Referenced { page, mark, hit } => self.reference(page, mark, hit)?,
@@ -213,11 +213,12 @@ impl Fed {
     }
 }
 
-/// Plays `events`, recorded in a live pool of `frames` frames, to the policy `spec` in the
-/// simulator, and returns the counts if it does the same. `None` if there is no such policy.
+/// Replays `events`, recorded in a live pool of `frames` frames, to the policy `spec` in the
+/// simulator. Returns the counts if the policy behaves the same, and `None` if there is no such
+/// policy.
 ///
 /// # Errors
-/// The parameters cannot be; or, inside, the point where the worlds part.
+/// The parameters are impossible; the inner error is the point where the worlds differ.
 pub fn play(
     spec: &Spec,
     shape: &Shape,
@@ -252,7 +253,7 @@ mod tests {
         play(&Spec::parse("lru").unwrap(), &shape, events).unwrap().unwrap()
     }
 
-    /// Pages 1 and 2 are loaded, 1 is referenced again, and 3 takes the place of one of them.
+    /// Pages 1 and 2 are loaded, 1 is referenced again, and 3 replaces one of them.
     fn story(offers: &[(u32, OfferOutcome)], frame: u32) -> Vec<Event> {
         let mut events = [miss(1, 0), miss(2, 1)].concat();
         events.push(hit(1));

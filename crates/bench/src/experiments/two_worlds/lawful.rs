@@ -1,6 +1,6 @@
-//! Check that a live pool keeps the rules of the policy contract, whatever its threads do.
+//! Checks that a live pool keeps the rules of the policy contract with any number of threads.
 //!
-//! A diary is written under the policy's mutex, so it has one order, with many threads, too. The
+//! A diary is written under the policy's mutex, so even many threads write it in one order. The
 //! rules are those of `millpond_policies::contract`; the rules about the policy alone (6, 9, 10)
 //! are checked elsewhere.
 
@@ -11,7 +11,7 @@ use millpond_policies::contract::{OfferOutcome, RefusalReason};
 
 use super::diary::Event;
 
-/// A rule that was broken.
+/// A broken rule.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line} of the diary, {event}, breaks rule {rule}: {what}")]
 pub struct Unlawful {
@@ -32,11 +32,11 @@ pub struct Lawful {
     pub admitted: u64,
     /// Victims.
     pub evicted: u64,
-    /// Pages that were dropped otherwise.
+    /// Pages dropped without eviction.
     pub forgotten: u64,
     /// Offers that were refused.
     pub refused: u64,
-    /// Offers for which the pool returned a child.
+    /// Offers to which the pool replied with a child to evict first.
     pub children_first: u64,
     /// Hits.
     pub hits: u64,
@@ -46,9 +46,9 @@ pub struct Lawful {
 struct Checker {
     resident: HashMap<FrameId, PageId>,
     frame_of: HashMap<PageId, FrameId>,
-    /// Frames from here on were never used.
+    /// First frame that was never used.
     fresh: u32,
-    /// Frames that were taken in the eviction under way, or the last one.
+    /// Frames taken in the current or the last eviction.
     taken: HashSet<FrameId>,
     permanent: HashSet<FrameId>,
     seen: Lawful,
@@ -126,8 +126,8 @@ impl Checker {
         expect(!self.resident.contains_key(&frame), 1, "admitted into a frame in use")?;
         expect(!self.frame_of.contains_key(&page), 1, "admitted, and in already")?;
         if frame.0 >= self.fresh {
-            // Several loads may be under way: later frames may be admitted first, but not by more
-            // than the threads there are.
+            // With concurrent loads, later frames may be admitted first, but not by more than the
+            // number of threads.
             expect(frame.0 < self.fresh + 64, 7, "not handed out in ascending order")?;
             self.fresh = frame.0 + 1;
         }

@@ -1,8 +1,8 @@
 //! A policy that records all calls of its host, and all results.
 //!
-//! Hits reach a policy's hot half without a latch, and in no order that could be recorded. So a
-//! [`Spy`] receives every hit centrally, and passes on what its policy would have received. One
-//! thread alone sees no difference; it is for one thread.
+//! Hits reach a policy's hot half without a latch, so their order cannot be recorded. A [`Spy`]
+//! therefore receives every hit centrally, and passes on the hits that its policy would have
+//! received. It is for one thread, which sees no difference.
 
 use std::marker::PhantomData;
 
@@ -51,7 +51,7 @@ impl<T: HitHook> HitHook for SpyHook<T> {
 pub struct Spy<P> {
     policy: P,
     diary: Diary,
-    /// The number of next hits that belong to a reference already recorded.
+    /// Number of coming hits that belong to a reference already recorded.
     known: u32,
 }
 
@@ -194,7 +194,7 @@ impl<H: Host + ?Sized> Host for SpyHost<'_, H> {
     }
 }
 
-/// Returns all shipped policies, each with a diary, to open a store with. Without the feature `lab`
+/// Returns all shipped policies, each with a diary, for opening a store. Without the feature `lab`
 /// there are none, because the pool that is most like the simulator is not compiled.
 pub fn spies() -> OwnPolicies {
     struct Gather(OwnPolicies);

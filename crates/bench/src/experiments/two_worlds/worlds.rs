@@ -1,4 +1,4 @@
-//! A live run under a spy, the simulator's run over the same references, and whether they differ.
+//! A live run under a spy and the simulator's run over the same references, compared.
 
 use millpond::EvictionMode;
 use millpond::internals::store::TranslationMode;
@@ -27,15 +27,15 @@ pub struct Plan {
     pub page_size: u32,
     /// The pool.
     pub pool: Size,
-    /// Operations before anything is counted, and those that count.
+    /// Operations of the warm-up, and operations that count.
     pub operations: (u64, u64),
     /// Seed of data, workload and policy.
     pub seed: u64,
 }
 
 impl Plan {
-    /// The live pool that is most like the simulator: one thread, a page table, page by page, each
-    /// hit delivered at once, nothing in the background, and cold at the beginning.
+    /// Returns the live pool that is most like the simulator: one thread, a page table, one page
+    /// at a time, each hit delivered at once, nothing in the background, and a cold start.
     pub fn exact(&self, policy: &str) -> Setup {
         let mut setup = Setup { pool: Some(self.pool), cold: true, ..Setup::new() };
         setup.options = setup.options.page_size(self.page_size).policy(policy);
@@ -51,7 +51,7 @@ impl Plan {
         setup
     }
 
-    /// A number of operations, counted from the beginning or after the warm-up.
+    /// Returns the spec of the run, in operations.
     pub fn spec(&self) -> RunSpec {
         let (warm_up, measure) = self.operations;
         RunSpec {
@@ -64,13 +64,13 @@ impl Plan {
 
 /// A run under a spy.
 pub struct Spied {
-    /// All calls of the pool to the policy, from when it was opened.
+    /// All calls of the pool to the policy since the pool was opened.
     pub events: Vec<Event>,
     /// The pool's frames.
     pub frames: u32,
 }
 
-/// Runs `plan` under a spy on `policy`, in a pool set up as `setup` says.
+/// Runs `plan` under a spy on `policy`, in a pool set up by `setup`.
 ///
 /// # Errors
 /// Any error of the run.
@@ -97,7 +97,7 @@ impl Spied {
         })
     }
 
-    /// The references as a trace.
+    /// Returns the references as a trace.
     pub fn trace(&self) -> Batch {
         let mut batch = Batch::default();
         for (page, mark, _) in self.references() {
@@ -113,7 +113,7 @@ impl Spied {
         missed.map(|(at, _)| at as u64).collect()
     }
 
-    /// Returns the references that miss in the simulator, which knows nothing of the live pool.
+    /// Returns the references that miss in the simulator without any input from the live pool.
     ///
     /// # Errors
     /// [`BesideError`].
@@ -147,7 +147,7 @@ impl Spied {
     /// Feeds the diary, with the pool's refusals, to the simulator, and compares the two worlds.
     ///
     /// # Errors
-    /// [`BesideError`]; inside, where the worlds part.
+    /// [`BesideError`]; the inner error is the point where the worlds differ.
     pub fn fed(&self, policy: &str, seed: u64) -> Result<Result<Agreed, Differs>, BesideError> {
         let spec = Spec::parse(policy)?;
         let shape = Shape { frames: self.frames, pages_dense: None, seed };

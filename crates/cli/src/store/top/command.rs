@@ -29,13 +29,13 @@ the seconds that threads waited per second: 2.5 s/s means two and a half threads
 wait counts when it is over. Threads that wait burn no CPU time; for what the others do, see \
 `millpond breakdown`.";
 
-/// Looks per second, at least: at the statistics, the size of the screen, keys and Ctrl-C.
+/// Longest time between two checks of statistics, screen size, keys and Ctrl-C.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The age of the numbers is shown, so the screen is drawn again so often, even if nothing came.
+/// Time after which the screen is redrawn without new numbers, because it shows their age.
 const REDRAW: Duration = Duration::from_secs(1);
 
-/// Characters in a line where nobody says how many there are.
+/// Default characters per line.
 const PLAIN_WIDTH: usize = 80;
 
 #[derive(clap::Args, Debug)]
@@ -76,12 +76,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     screen(args, watcher, taken)
 }
 
-/// Whether that was the last interval asked for.
+/// Returns `true` if `done` intervals are all that the user asked for.
 fn is_last(args: &Args, done: u64) -> bool {
     args.count.is_some_and(|count| done >= count)
 }
 
-/// Appends to standard output, until Ctrl-C, the last interval, or the store's end.
+/// Appends to standard output until Ctrl-C, the last interval, or the close of the store.
 fn stream(args: &Args, mut watcher: Watcher<'_>) -> Result<(), Failure> {
     let file = args.store.file.display().to_string();
     let mut done = 0;
@@ -118,7 +118,7 @@ fn block(file: &str, watcher: &Watcher<'_>, interval: &Interval) -> String {
     text + "\n"
 }
 
-/// The view of what is known; the second line ends with `keys`.
+/// Draws the current view; its second line ends with `keys`.
 fn draw(
     file: &str,
     watcher: &Watcher<'_>,
@@ -145,8 +145,8 @@ fn draw(
     lines(&shown, width, height)
 }
 
-/// Draws the whole screen, until a key or a signal asks to leave, or the last interval is over. It
-/// stays when the store is closed, and goes on when it is opened again.
+/// Draws the whole screen until a key, a signal or the last interval ends it. The screen stays
+/// when the store is closed and continues when the store is opened again.
 fn screen(args: &Args, mut watcher: Watcher<'_>, mut terminal: Terminal) -> Result<(), Failure> {
     let terminated = interrupt::terminated();
     let file = args.store.file.display().to_string();
@@ -163,7 +163,7 @@ fn screen(args: &Args, mut watcher: Watcher<'_>, mut terminal: Terminal) -> Resu
             done += 1;
         }
         if watcher.restart().is_some() {
-            // Rates of what was before would stand beside the new store's clock.
+            // Older rates do not belong beside the new store's clock.
             last = None;
         }
         let size = terminal.size();

@@ -7,7 +7,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::sampler::Interval;
 
-/// One line, without its end: rates of all counters, all gauges, all latencies, and the waits.
+/// Returns one line without a line end: the rates of all counters, all gauges, all latencies,
+/// and the waits.
 ///
 /// `seconds` is the interval's length. `restart` is the reason that rates restarted, or null. A
 /// latency is null if nothing was timed.

@@ -1,8 +1,8 @@
-//! `millpond top`: what a running store does, interval by interval.
+//! `millpond top`: the activity of a running store, interval by interval.
 //!
-//! The numbers are those that the store publishes; nothing is asked of its process. From the file
-//! to the screen: [`watcher`] reads versions, [`sampler`] makes intervals of them, [`view`] lines
-//! of an interval and [`json`] an object; [`terminal`] alone knows of a terminal.
+//! `top` reads the numbers that the store publishes and never contacts its process. From file to
+//! screen: [`watcher`] reads versions, [`sampler`] turns them into intervals, and [`view`] turns
+//! an interval into lines, [`json`] into an object. Only [`terminal`] knows the terminal.
 
 mod command;
 mod json;

@@ -1,12 +1,14 @@
 //! Intervals between the versions of its statistics that a store publishes.
 //!
-//! A store publishes once a second while it is used ([`PUBLISH_PERIOD`]) and rests when it is not.
-//! So an interval ends with a version, its length is the difference of the two versions' own
-//! clocks, and what happened is the difference of their counters: however late a version is seen,
-//! rates are true. Where no version comes, nothing happened, but for what was not published yet:
-//! the time up to [`LAG`] ago was idle, and what comes later is charged to the time after it.
+//! A store publishes once a second while it is used ([`PUBLISH_PERIOD`]), and not while it is
+//! idle. So an interval ends with a version. Its length is the difference of the two versions' own
+//! clocks, and its events are the difference of their counters. Rates are therefore right however
+//! late a version is read. If no version arrives, the store was idle, apart from events not
+//! published yet: the time up to [`LAG`] ago was idle, and later events are charged to the time
+//! after it.
 //!
-//! Each version is a sample of the threads' wait states: its gauges say how many wait for what.
+//! Each version is also a sample of the threads' wait states: a gauge per wait counts the waiting
+//! threads.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,17 +18,17 @@ use millpond::internals::stats::counters::Counter;
 use millpond::internals::store::stats::stat_file::PUBLISH_PERIOD;
 use millpond::{Published, Stats};
 
-/// What happened longer ago than this has been published: a store looks once per period whether it
-/// was used, and publishes then.
+/// Events older than this are published: a store checks once per period if it was used, and
+/// publishes then.
 const LAG: Duration = PUBLISH_PERIOD.saturating_mul(2);
 
-/// An interval without any event is at least so long.
+/// Minimum length of an interval without events, in seconds.
 const IDLE_S_MIN: f64 = 0.1;
 
 /// Samples in the moving mean of threads that wait.
 pub(super) const RECENT: usize = 10;
 
-/// A number for each thing that is waited for, in the order of [`Wait::ALL`].
+/// A number for each kind of wait, in the order of [`Wait::ALL`].
 pub(super) type PerWait = [f64; Wait::ALL.len()];
 
 /// Activity of the store between two published versions.
@@ -36,33 +38,34 @@ pub(super) struct Interval {
     pub(super) stats: Stats,
     /// Length of the interval in seconds, by the store's clock; above 0.
     pub(super) seconds: f64,
-    /// Versions that were read in it; 0 in an idle one.
+    /// Versions read during the interval; 0 if it is idle.
     pub(super) samples: usize,
-    /// Threads waiting: the mean of its samples, or of the last one where it has none.
+    /// Waiting threads: the mean of the interval's samples, or the last sample if it has none.
     pub(super) waiting: PerWait,
     /// The mean of the last [`RECENT`] samples.
     pub(super) waiting_recently: PerWait,
-    /// How many these are.
+    /// Number of samples in `waiting_recently`.
     pub(super) recent_samples: usize,
-    /// Why nothing is known of the time before it, if the counters did not go on.
+    /// Reason that the counters restarted, which leaves the time before unknown; `None` if they
+    /// did not.
     pub(super) restart: Option<String>,
 }
 
 impl Interval {
-    /// Events per second.
+    /// Returns events per second.
     pub(super) fn rate(&self, events: u64) -> f64 {
         events as f64 / self.seconds
     }
 
-    /// Seconds that threads waited for `what`, per second. A wait counts when it is over.
+    /// Returns the seconds of wait per second, over all threads. A wait counts when it is over.
     pub(super) fn waiting_share(&self, what: Wait) -> f64 {
         self.stats.latency(what.timing()).sum_ns as f64 / 1e9 / self.seconds
     }
 }
 
-/// Makes intervals of versions.
+/// Turns versions into intervals.
 pub(super) struct Sampler {
-    /// The interval's beginning: counters, and the store's clock in seconds.
+    /// Counters at the interval's start; `base_s` is the store's clock in seconds.
     base: Stats,
     base_s: f64,
     newest: Published,
@@ -80,7 +83,7 @@ fn gauges(stats: &Stats) -> PerWait {
     Wait::ALL.map(|what| stats.gauge(what.gauge()) as f64)
 }
 
-/// Why `new` does not continue `old`, if it does not.
+/// Returns the reason that `new` does not continue `old`, if there is one.
 fn restart(old: &Published, new: &Published) -> Option<String> {
     if (&old.process, old.started_ms) != (&new.process, new.started_ms) {
         let pid = new.process.pid;
@@ -98,7 +101,7 @@ fn restart(old: &Published, new: &Published) -> Option<String> {
 }
 
 impl Sampler {
-    /// Begins with a version, seen `now`.
+    /// Starts with a version that was read `now`.
     pub(super) fn new(first: Published, now: Duration) -> Sampler {
         Sampler {
             base: first.stats.clone(),
@@ -113,17 +116,18 @@ impl Sampler {
         }
     }
 
-    /// The newest version.
+    /// Returns the newest version.
     pub(super) fn newest(&self) -> &Published {
         &self.newest
     }
 
-    /// Why the interval that has not ended yet does not go on from the one before, if it does not.
+    /// Returns the reason that the current interval does not continue the last one, if there is
+    /// one.
     pub(super) fn restart(&self) -> Option<&str> {
         self.restart.as_deref()
     }
 
-    /// Takes what was read `now`, which may be what was read before.
+    /// Takes a version read `now`, which may be one that was read before.
     pub(super) fn see(&mut self, read: Published, now: Duration) {
         if read == self.newest {
             return;
@@ -143,8 +147,8 @@ impl Sampler {
         (self.newest, self.seen) = (read, now);
     }
 
-    /// The interval that ends `now`, if the last one ended `length` ago or longer, and if it is
-    /// known what happened in it.
+    /// Returns the interval that ends `now`, if the last one ended at least `length` ago and the
+    /// events in between are known.
     pub(super) fn end(&mut self, now: Duration, length: Duration) -> Option<Interval> {
         if now.saturating_sub(self.ended) < length {
             return None;
@@ -154,7 +158,7 @@ impl Sampler {
         Some(interval)
     }
 
-    /// What was published since the last interval ended, if anything was.
+    /// Returns an interval of everything published since the last one ended, if anything was.
     pub(super) fn published(&mut self) -> Option<Interval> {
         let seconds = self.newest.stats.uptime_s - self.base_s;
         if self.samples == 0 || seconds <= 0.0 {
@@ -205,7 +209,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A version after `uptime_s`, with this number of lookups and of threads waiting for a lock.
+    /// Makes a version after `uptime_s`, with `gets` lookups and `waiting` threads waiting for a
+    /// lock.
     fn version(uptime_s: f64, gets: u64, waiting: u64) -> Published {
         let stats = Stats { uptime_s, gets, waiting_for_lock: waiting, ..Stats::default() };
         Published { started_ms: 5, stats, ..Published::default() }

@@ -1,8 +1,8 @@
-//! The terminal: raw mode and its second screen, and both given back however the command ends.
+//! The terminal in raw mode with its second screen; both are restored however the command ends.
 //!
-//! A terminal is asked for its size and for keys several times a second anyhow, so no signal is
-//! listened to. Sequences are those that every terminal since the VT100 knows, but for the second
-//! screen, which those without ignore. Only `rustix` is needed, which the engine has.
+//! The command polls for size and keys several times a second anyway, so it handles no signal.
+//! Every terminal since the VT100 knows the sequences used here, except for the second screen,
+//! which terminals without one ignore. The only dependency is `rustix`, which the engine has too.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -26,10 +26,10 @@ const USUAL: &str = "\x1b[0m";
 /// Longest time that the rest of a key's sequence may take after its Esc.
 const SEQUENCE: Duration = Duration::from_millis(50);
 
-/// Columns and rows of a terminal that does not know its own.
+/// Columns and rows of a terminal that does not report its size.
 const SIZE: (usize, usize) = (80, 24);
 
-/// What to give back, for a panic as well.
+/// State to restore, after a panic too.
 static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
 
 struct Taken {
@@ -38,7 +38,7 @@ struct Taken {
     mode: Termios,
 }
 
-/// Gives the terminal back, if it is taken.
+/// Restores the terminal, if it is taken.
 fn give_back() {
     let taken = TAKEN.lock().past_poison().take();
     if let Some(mut taken) = taken {
@@ -48,7 +48,7 @@ fn give_back() {
     }
 }
 
-/// What a panic says must be read on the usual screen.
+/// Makes a panic restore the terminal first, so that its message appears on the usual screen.
 fn before_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -66,7 +66,7 @@ pub(super) fn is_there() -> bool {
     !is_dumb && termios::isatty(io::stdin()) && termios::isatty(io::stdout())
 }
 
-/// A terminal that is ours until this is dropped. There is one at a time.
+/// A terminal that is ours until this value is dropped. There is one at a time.
 pub(super) struct Terminal {
     input: OwnedFd,
     output: File,
@@ -89,14 +89,14 @@ impl Terminal {
         let mut raw = taken.mode.clone();
         raw.make_raw();
         *TAKEN.lock().past_poison() = Some(taken);
-        // From here on, what is taken is given back.
+        // From here on, dropping `terminal` restores it.
         let mut terminal = Terminal { input, output, drawn: (0, 0) };
         termios::tcsetattr(&terminal.input, OptionalActions::Flush, &raw)?;
         terminal.output.write_all(ENTER.as_bytes())?;
         Ok(terminal)
     }
 
-    /// Columns and rows.
+    /// Returns columns and rows.
     pub(super) fn size(&self) -> (usize, usize) {
         match termios::tcgetwinsize(&self.output) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
@@ -106,19 +106,19 @@ impl Terminal {
         }
     }
 
-    /// The size that was drawn for last.
+    /// Returns the size of the last drawing.
     pub(super) fn drawn(&self) -> (usize, usize) {
         self.drawn
     }
 
-    /// Shows lines that were made for a size, with one write.
+    /// Shows lines that were laid out for `size`, with one write.
     pub(super) fn draw(&mut self, lines: &[Line], size: (usize, usize)) -> io::Result<()> {
         self.output.write_all(frame(lines, size.1).as_bytes())?;
         self.drawn = size;
         Ok(())
     }
 
-    /// Waits for a key, so long at most; whether it asks to leave.
+    /// Waits for a key, at most `timeout`. Returns `true` if the key asks to leave.
     pub(super) fn wait(&self, timeout: Duration) -> io::Result<bool> {
         if !self.is_ready(timeout)? {
             return Ok(false);
@@ -128,7 +128,7 @@ impl Terminal {
         if keys[..count].ends_with(b"\x1b") && count < keys.len() && self.is_ready(SEQUENCE)? {
             count += self.read(&mut keys[count..])?;
         }
-        // Nobody is there any more when the input ends.
+        // The user is gone when the input ends.
         Ok(count == 0 || asks_to_leave(&keys[..count]))
     }
 
@@ -142,7 +142,7 @@ impl Terminal {
     fn is_ready(&self, timeout: Duration) -> io::Result<bool> {
         let timeout = Timespec::try_from(timeout).map_err(io::Error::other)?;
         match poll(&mut [PollFd::new(&self.input, PollFlags::IN)], Some(&timeout)) {
-            // A signal: the caller looks again.
+            // After a signal, the caller checks again.
             Err(Errno::INTR) => Ok(false),
             other => Ok(other? > 0),
         }
@@ -155,8 +155,8 @@ impl Drop for Terminal {
     }
 }
 
-/// The bytes that replace what the screen shows: no line below the last row, so nothing scrolls.
-/// A line is erased before it is written: afterwards, that would take the last column with it.
+/// Returns the bytes that redraw the screen: no line below the last row, so nothing scrolls. Each
+/// line is erased before it is written, because erasing afterwards would clear the last column.
 fn frame(lines: &[Line], rows: usize) -> String {
     let mut text = "\x1b[H".to_string();
     for (at, line) in lines.iter().take(rows).enumerate() {
@@ -170,7 +170,7 @@ fn frame(lines: &[Line], rows: usize) -> String {
     text
 }
 
-/// `q`, Ctrl-C, or Esc that begins no other key's sequence.
+/// Returns `true` for `q`, Ctrl-C, or an Esc that starts no other key's sequence.
 fn asks_to_leave(keys: &[u8]) -> bool {
     let mut keys = keys;
     while let Some((key, rest)) = keys.split_first() {

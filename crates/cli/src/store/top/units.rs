@@ -1,9 +1,9 @@
-//! Numbers as people read them, eight characters at most.
+//! Numbers for people, eight characters at most.
 
 /// Placeholder for a missing number.
 pub(super) const NONE: &str = "–";
 
-/// A count, or events per second: `0.4`, `123`, `1,234`, `12.3 k`, `4.5 M`.
+/// Formats a count, or events per second: `0.4`, `123`, `1,234`, `12.3 k`, `4.5 M`.
 pub(super) fn count(number: f64) -> String {
     match number {
         0.0 => "0".to_string(),
@@ -17,22 +17,22 @@ pub(super) fn count(number: f64) -> String {
     }
 }
 
-/// How many there are now: as a count, but whole.
+/// Formats a current number: like a count, but whole.
 pub(super) fn level(number: u64) -> String {
     if number < 10 { number.to_string() } else { count(number as f64) }
 }
 
-/// Bytes: `0 B`, `12.3 KiB`.
+/// Formats bytes: `0 B`, `12.3 KiB`.
 pub(super) fn bytes(number: f64) -> String {
     scaled(number, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
 }
 
-/// A time: `850 ns`, `12.3 µs`, `4.5 ms`, `12.0 s`.
+/// Formats a time: `850 ns`, `12.3 µs`, `4.5 ms`, `12.0 s`.
 pub(super) fn time(ns: f64) -> String {
     scaled(ns, 1000.0, &["ns", "µs", "ms", "s"])
 }
 
-/// A share: `99.93 %`.
+/// Formats a share: `99.93 %`.
 pub(super) fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
@@ -43,10 +43,11 @@ pub(super) fn clock(seconds: f64) -> String {
     format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-/// With the unit that leaves up to three digits before the point, the last unit aside.
+/// Formats a number with the unit that leaves up to three digits before the point, except
+/// for the last unit.
 fn scaled(number: f64, step: f64, units: &[&str]) -> String {
     let (mut number, mut at) = (number, 0);
-    // What is shown as 1000 is a 1 of the next unit.
+    // A number that would round to 1000 becomes a 1 of the next unit.
     while number >= 999.5 && at + 1 < units.len() {
         number /= step;
         at += 1;

@@ -1,4 +1,4 @@
-//! An interval as lines of a given width and number; knows of no terminal.
+//! An interval as lines of a given width and number, independent of any terminal.
 
 use millpond::internals::stats::counters::Timing;
 use millpond::{Published, Stats};
@@ -10,7 +10,7 @@ use super::waits;
 /// The narrowest and the shortest view; a smaller terminal sees a part of it.
 const WIDTH_MIN: usize = 20;
 const HEIGHT_MIN: usize = 3;
-/// From this width on, the groups' names stand beside their numbers.
+/// Width from which the groups' names are beside their numbers.
 const GUTTER_FROM: usize = 48;
 const GUTTER: usize = 8;
 /// A label, its number, and the blanks behind them.
@@ -18,15 +18,15 @@ const CELL_MIN: usize = 18;
 const CELL_MAX: usize = 26;
 const GAP: usize = 2;
 
-/// What is shown.
+/// Content of the view.
 pub(super) struct Shown<'a> {
     pub(super) file: &'a str,
     pub(super) newest: &'a Published,
-    /// The last interval; none before the first one ended.
+    /// The last interval; `None` until the first one ends.
     pub(super) interval: Option<&'a Interval>,
     /// Text of the second line.
     pub(super) status: &'a str,
-    /// Whether that is out of the ordinary.
+    /// Set if `status` reports something out of the ordinary.
     pub(super) is_notice: bool,
 }
 
@@ -43,7 +43,7 @@ impl Line {
     }
 }
 
-/// The second line while all is well: what the rates are of.
+/// Returns the second line while all is well: the interval that the rates cover.
 pub(super) fn about(interval: Option<&Interval>, age_s: f64) -> String {
     match interval {
         None => format!("waiting for the store to publish; last {age_s:.1} s ago"),
@@ -59,8 +59,8 @@ pub(super) fn about(interval: Option<&Interval>, age_s: f64) -> String {
     }
 }
 
-/// The view, in lines of `width` characters at most; if `height` is given, in that number of lines
-/// at most, and the last one says how many are missing.
+/// Returns the view in lines of at most `width` characters. With `height`, there are at most that
+/// number of lines, and the last one counts the missing ones.
 pub(super) fn lines(shown: &Shown<'_>, width: usize, height: Option<usize>) -> Vec<Line> {
     let width = width.max(WIDTH_MIN);
     let mut lines = vec![
@@ -87,7 +87,7 @@ pub(super) fn lines(shown: &Shown<'_>, width: usize, height: Option<usize>) -> V
     lines
 }
 
-/// The name of the store and its process.
+/// Returns the first line: the name of the store and its process.
 fn head(shown: &Shown<'_>, width: usize) -> String {
     let file: String = shown.file.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     let stats = shown.interval.map_or(&shown.newest.stats, |interval| &interval.stats);
@@ -104,7 +104,7 @@ fn head(shown: &Shown<'_>, width: usize) -> String {
     }
 }
 
-/// The end of a path, which says more than its beginning.
+/// Returns the end of a path, which is more specific than its start.
 fn end_of(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
@@ -146,7 +146,7 @@ fn place(lines: &mut Vec<Line>, name: &str, width: usize, draw: impl FnOnce(usiz
     }
 }
 
-/// Cells side by side, as many as fit: labels to the left, numbers to the right.
+/// Places cells side by side, as many as fit: labels to the left, numbers to the right.
 fn grid(cells: &[(&str, String)], width: usize) -> Vec<String> {
     let across = ((width + GAP) / CELL_MIN).max(1);
     let cell_width = ((width + GAP) / across - GAP).min(CELL_MAX);
@@ -160,7 +160,7 @@ fn grid(cells: &[(&str, String)], width: usize) -> Vec<String> {
     rows.map(|row| row.iter().map(one).collect::<Vec<_>>().join(&gap)).collect()
 }
 
-/// All groups, the most wanted ones first: a short terminal shows these.
+/// Returns all groups, the most wanted ones first, since a short terminal shows only these.
 ///
 /// - WAITS: waits of threads that use no CPU time; `frame` includes making a frame free.
 /// - TIER: whether the second tier is in use, share of its reads that its cache served, reads and
@@ -188,13 +188,13 @@ fn groups(shown: &Shown<'_>) -> Vec<Group> {
         grid("KEPT", kept(now)),
     ];
     if now.tier_frames > 0 {
-        // Behind the pool's reads, which it serves.
+        // The tier comes after the pool's reads, which it serves.
         groups.insert(4, grid("TIER", rates.tier(now)));
     }
     groups
 }
 
-/// What an interval's numbers are, or that there are none.
+/// Formats an interval's numbers, or placeholders if there is no interval.
 struct Rates<'a> {
     interval: Option<&'a Interval>,
 }
@@ -248,7 +248,7 @@ impl Rates<'_> {
         ]
     }
 
-    /// The second tier.
+    /// Returns the cells of the second tier.
     fn tier(&self, now: &Stats) -> Vec<(&'static str, String)> {
         let served = self.interval.map(|interval| &interval.stats).filter(|s| s.tier_reads > 0);
         let served = served.map(|s| percent(s.tier_served as f64 / s.tier_reads as f64));
@@ -260,7 +260,7 @@ impl Rates<'_> {
             ("fills", self.of(count, |s| s.tier_fills)),
             ("pages", level(now.tier_resident)),
         ];
-        // Where writes stay, at least the beginning of the file is in the cache only.
+        // With write-back, at least the start of the file is only in the cache.
         if now.tier_dirty > 0 {
             cells.push(("dirty", level(now.tier_dirty)));
             cells.push(("destaged", self.of(count, |s| s.tier_destaged)));
@@ -303,7 +303,7 @@ impl Rates<'_> {
     }
 }
 
-/// Transactions that were undone because their owner wanted that.
+/// Returns the transactions that their owner rolled back.
 fn aborts_asked_for(stats: &Stats) -> u64 {
     let others = [stats.aborts_deadlock, stats.aborts_timeout, stats.aborts_error];
     stats.aborts.saturating_sub(others.iter().sum())

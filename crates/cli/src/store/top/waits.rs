@@ -1,19 +1,19 @@
-//! Waits of threads that burn no CPU time, as a table with bars.
+//! Waits that use no CPU time, as a table with bars.
 
 use millpond::internals::stats::Wait;
 
 use super::sampler::Interval;
 use super::units::{NONE, count, time};
 
-/// The narrowest bar that says anything.
+/// Width of the narrowest useful bar.
 const BAR_MIN: usize = 8;
 const NAME: usize = 9;
-/// Columns beside the name, and how wide each is with the blank before it. Where the width is
-/// short, the last of `BY_IMPORTANCE` goes first.
+/// Columns beside the name, each with its width including the blank before it. On a narrow
+/// screen, the last of `BY_IMPORTANCE` is dropped first.
 const COLUMNS: [(&str, usize); 5] = [("now", 7), ("recent", 7), ("/s", 8), ("each", 9), ("s/s", 7)];
 const BY_IMPORTANCE: [usize; 5] = [4, 0, 2, 3, 1];
 
-/// The name of what is waited for, for people.
+/// Returns the name of a wait, for people.
 pub(super) fn name(what: Wait) -> &'static str {
     match what {
         Wait::Latch => "latch",
@@ -25,8 +25,8 @@ pub(super) fn name(what: Wait) -> &'static str {
     }
 }
 
-/// One line with the heads of the columns and one for each wait, none wider than `width`, unless
-/// not even the first column fits.
+/// Returns a line of column heads and a line for each wait. No line is wider than `width`,
+/// unless not even the first column fits.
 pub(super) fn table(interval: Option<&Interval>, width: usize) -> Vec<String> {
     let mut shown = [false; COLUMNS.len()];
     let mut used = NAME;
@@ -74,7 +74,7 @@ fn mean(interval: &Interval, what: Wait) -> String {
     if latency.count == 0 { NONE.to_string() } else { time(latency.mean_ns as f64) }
 }
 
-/// What a full bar stands for, at its right end.
+/// Returns a ruler with the value of a full bar at its right end.
 fn ruler(scale: f64, width: usize) -> String {
     let end = format!("{scale:.1} s/s|");
     if width < end.len() + 1 {
@@ -83,7 +83,7 @@ fn ruler(scale: f64, width: usize) -> String {
     format!("|{end:>w$}", w = width - 1)
 }
 
-/// A bar of this share of the width, in eighths of a column.
+/// Returns a bar that fills `share` of the width, in eighths of a column.
 fn bar(share: f64, width: usize) -> String {
     let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
     let mut bar = "█".repeat(eighths / 8);

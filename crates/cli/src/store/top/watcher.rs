@@ -1,4 +1,4 @@
-//! Reads what a store publishes, again and again.
+//! Polls the statistics that a store publishes.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use millpond::{Freshness, Published};
 use super::sampler::{Interval, Sampler};
 use crate::error::Failure;
 
-/// Whether there is still something to watch.
+/// State of the watched store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// A process has the store open.
     Running,
-    /// Whether one has cannot be asked from here.
+    /// It cannot be checked from here if a process has the store open.
     Unknown,
     /// The store was closed.
     Closed,
@@ -28,7 +28,7 @@ impl State {
         matches!(self, State::Running | State::Unknown)
     }
 
-    /// The state, and how old a version's numbers are.
+    /// Returns the state of the store and the age of a version's numbers.
     fn of(published: &Published) -> (State, Duration) {
         match published.freshness() {
             Freshness::Live { age } => (State::Running, age),
@@ -50,7 +50,7 @@ pub(super) struct Watcher<'f> {
 }
 
 impl<'f> Watcher<'f> {
-    /// Begins with the version that is there, which must be that of an open store.
+    /// Starts with the present version, which must belong to an open store.
     pub(super) fn new(file: &'f Path) -> Result<Watcher<'f>, Failure> {
         let first = Published::read(file).map_err(|error| match error {
             StatFileError::Missing { .. } if !file.exists() => {
@@ -76,18 +76,19 @@ impl<'f> Watcher<'f> {
         Ok(Watcher { file, begun: Instant::now(), sampler, state, age })
     }
 
-    /// The newest version.
+    /// Returns the newest version.
     pub(super) fn newest(&self) -> &Published {
         self.sampler.newest()
     }
 
-    /// Why what was shown so far is not of this store any more, until an interval ends that names
-    /// the reason.
+    /// Returns the reason that the numbers shown so far are out of date: the store restarted, and
+    /// no interval has ended since.
     pub(super) fn restart(&self) -> Option<&str> {
         self.sampler.restart()
     }
 
-    /// Looks; the interval that ended, if one did. The last one of a store ends with the store.
+    /// Reads the statistics; returns the interval that ended, if one did. A store's last interval
+    /// ends when the store is closed.
     pub(super) fn look(&mut self, length: Duration) -> Result<Option<Interval>, Failure> {
         let read = Published::read(self.file).map_err(|error| Failure::Store(error.to_string()))?;
         let now = self.begun.elapsed();
@@ -99,7 +100,7 @@ impl<'f> Watcher<'f> {
         })
     }
 
-    /// What there is to say of the state, unless the store is open.
+    /// Returns a notice about the state, unless the store is open.
     pub(super) fn notice(&self) -> Option<String> {
         match self.state {
             State::Running | State::Unknown => None,

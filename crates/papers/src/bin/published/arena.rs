@@ -15,7 +15,7 @@ use rayon::prelude::*;
 /// Any error; it ends the program, which prints it.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A renumbered trace, and its future once it was asked for.
+/// A renumbered trace, with its future once computed.
 pub struct Arena {
     registry: Registry,
     batch: Batch,
@@ -24,14 +24,14 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// The real trace called `name`, from `traces/` of the repository or `shared/traces/` beside
-    /// it; nothing if it is in neither.
+    /// Reads the real trace called `name` from `traces/` of the repository or `shared/traces/`
+    /// beside it; returns `None` if it is in neither.
     pub fn of_file(name: &str) -> Result<Option<Arena>, Failure> {
         let Some(path) = find(name) else { return Ok(None) };
         Ok(Some(Arena::of(open(path, &ReadOptions::default())?)?))
     }
 
-    /// A generated trace, as in `dynzipf-ro` and `pages=20k,theta=0.9`.
+    /// Generates a trace, such as `dynzipf-ro` with `pages=20k,theta=0.9`.
     pub fn generated(id: &str, params: &str) -> Result<Arena, Failure> {
         Arena::of(generate(id, &parse_params(params)?, Seed(1))?)
     }
@@ -42,7 +42,7 @@ impl Arena {
         Ok(Arena::of_batch(batch))
     }
 
-    /// A trace made by hand.
+    /// Takes a trace made by hand.
     pub fn of_batch(mut batch: Batch) -> Arena {
         let mut renumber = Renumber::new();
         renumber.apply(&mut batch);
@@ -50,22 +50,23 @@ impl Arena {
         Arena { registry: Registry::builtin(), batch, distinct, future: OnceLock::new() }
     }
 
-    /// References of the trace.
+    /// Returns the number of references.
     pub fn references(&self) -> u64 {
         self.batch.len() as u64
     }
 
-    /// Number of frames for `percent` of the trace's distinct pages, at least one.
+    /// Returns the number of frames for `percent` of the trace's distinct pages, at least one.
     pub fn frames(&self, percent: f64) -> u32 {
         ((self.distinct as f64 * percent / 100.0).ceil() as u32).max(1)
     }
 
-    /// One simulation from cold.
+    /// Runs one simulation from a cold start.
     pub fn run(&self, policy: &str, frames: u32) -> Result<Counts, Failure> {
         self.run_parts(policy, frames, &[self.batch.len()]).map(|parts| parts[0])
     }
 
-    /// One simulation from cold; what was counted by the end of each part of the trace.
+    /// Runs one simulation from a cold start; returns the counts at the end of each part of
+    /// the trace.
     pub fn run_parts(
         &self,
         policy: &str,
@@ -97,14 +98,14 @@ impl Arena {
         Ok(counts)
     }
 
-    /// Many simulations on all cores, in the order given.
+    /// Runs many simulations on all cores; results are in the given order.
     pub fn run_all(&self, cells: &[(&str, u32)]) -> Result<Vec<Counts>, Failure> {
         let one = |(policy, frames): &(&str, u32)| self.run(policy, *frames);
         cells.par_iter().with_max_len(1).map(one).collect()
     }
 }
 
-/// The path of a trace, if the file exists.
+/// Returns the path of a trace, if the file exists.
 fn find(name: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folders = [root.join("traces"), root.join("../shared/traces")];

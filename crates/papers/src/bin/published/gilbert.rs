@@ -1,4 +1,4 @@
-//! Gilbert's classification (thesis, 2020, table 1.2) beside the one that our policies carry.
+//! Gilbert's classification (thesis, 2020, table 1.2) beside that of our policies.
 
 use millpond_lab::registry::Registry;
 use millpond_policies::info::{Age, References};
@@ -6,7 +6,7 @@ use millpond_policies::info::{Age, References};
 use super::arena::Failure;
 use super::markdown::{code, table};
 
-/// His name, his columns and rows, our policy.
+/// His name of a policy, its columns and rows, and our policy.
 const TABLE: [(&str, Age, References, &str); 18] = [
     ("RANDOM", Age::Ignored, References::Ignored, "random"),
     ("FIFO", Age::First, References::Ignored, "fifo"),
@@ -28,7 +28,7 @@ const TABLE: [(&str, Age, References, &str); 18] = [
     ("LFUDA", Age::First, References::All, "lfuda"),
 ];
 
-/// The comparison.
+/// Returns the comparison.
 pub fn section(_is_quick: bool) -> Result<String, Failure> {
     let registry = Registry::builtin();
     let (mut rows, mut different) = (Vec::new(), 0);

@@ -10,7 +10,7 @@ use super::markdown::{code, grouped, table};
 use super::published::{Column, Published, Unit};
 use super::{tables_arc, tables_other};
 
-/// Every table, those of one trace together, so that it is read once.
+/// Returns every table, grouped by trace, so that each trace is read once.
 pub fn section(is_quick: bool) -> Result<String, Failure> {
     let mut all = vec![&tables_arc::OLTP, &tables_other::BITFASTER];
     if !is_quick {
@@ -35,7 +35,7 @@ pub fn section(is_quick: bool) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Ours for one cell: what of it won, and how it counted.
+/// Our result for one cell: the winning policy, and its counts.
 struct Best {
     policy: &'static str,
     counts: Counts,
@@ -76,7 +76,7 @@ fn compare(published: &Published, arena: &Arena) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The one that hits most: where the source did not tune, there is only one.
+/// Returns the policy with the most hits. If the source did not tune, there is only one.
 fn best(column: &Column, frames: u32, arena: &Arena) -> Result<Best, Failure> {
     let cells: Vec<(&str, u32)> = column.ours.iter().map(|policy| (*policy, frames)).collect();
     let counts = arena.run_all(&cells)?;

@@ -1,8 +1,9 @@
-//! The tables that papers print, beside what the simulator gives: Markdown on standard output.
+//! Published tables beside the simulator's results, as Markdown on standard output.
 //!
-//! `cargo xtask golden` runs it and puts the result into `docs/reports/fidelity/golden.md`. With
-//! `--quick` only the traces that ship with Millpond, and small synthetic ones, are run. Tables
-//! whose trace is missing are left out and named as skipped.
+//! `cargo xtask golden` runs this program and puts the result into
+//! `docs/reports/fidelity/golden.md`. With `--quick`, only the traces that ship with Millpond
+//! and small synthetic ones are run. Tables without their trace are left out and named as
+//! skipped.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // its output is what it is for
 
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints every section as it is ready; how long each took is printed to standard error.
+/// Prints every section when it is ready, and its time to standard error.
 fn run(is_quick: bool) -> Result<(), Failure> {
     let sections: [(&str, Section); 3] = [
         ("hit ratios on real traces", hits::section),
@@ -58,5 +59,5 @@ fn run(is_quick: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes one section, given whether it shall be quick.
+/// Writes one section; the argument asks for a quick one.
 type Section = fn(bool) -> Result<String, Failure>;

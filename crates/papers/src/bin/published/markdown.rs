@@ -1,6 +1,6 @@
-//! Tables in Markdown, their columns aligned for those who read the source.
+//! Tables in Markdown, with columns aligned for readers of the source.
 
-/// A table: its header, then its rows, all of one length.
+/// Formats a table: its header, then its rows, all of one length.
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let mut widths: Vec<usize> = header.iter().map(|cell| cell.chars().count()).collect();
     for row in rows {
@@ -18,12 +18,12 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     format!("{}{}{body}", line(&header), line(&rule))
 }
 
-/// A policy as it is given on the command line.
+/// Formats a policy as on the command line.
 pub fn code(text: &str) -> String {
     format!("`{text}`")
 }
 
-/// With thousands set apart.
+/// Formats a number with separated thousands.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -2,17 +2,17 @@
 
 /// A published table for one trace.
 pub struct Published {
-    /// The title above it.
+    /// Title of the table.
     pub title: &'static str,
     /// Publication that prints the table.
     pub source: &'static str,
     /// The trace, by the name of its file.
     pub trace: &'static str,
-    /// References of the trace, as published: a check that it is the same one.
+    /// Published number of references, which checks that the trace is the same.
     pub references: u64,
-    /// Sizes in pages, a row each.
+    /// Sizes in pages, one per row.
     pub frames: &'static [u32],
-    /// One per policy.
+    /// Columns, one per policy.
     pub columns: &'static [Column],
     /// Unit of the cells.
     pub unit: Unit,
@@ -29,19 +29,21 @@ pub enum Unit {
     Hits,
 }
 
-/// One policy's published numbers, and which policies of ours correspond to it.
+/// One policy's published numbers, and our corresponding policies.
 pub struct Column {
-    /// The policy, as the source calls it.
+    /// Name of the policy in the source.
     pub name: &'static str,
     /// Numbers of the row, in the order of the sizes.
     pub values: &'static [f64],
-    /// Our policy; where the source tuned it for each size, what to choose the best from.
+    /// Our policy, or the candidates for the best one if the source tuned it for each
+    /// size.
     pub ours: &'static [&'static str],
-    /// `true` if anybody could reproduce the row; other rows are shown, but not summed up.
+    /// `true` if the publication allows reproduction; other rows are shown, but not summed
+    /// up.
     pub is_reproducible: bool,
 }
 
-/// A column that corresponds to one policy of ours, or to the best of several.
+/// Creates a column that corresponds to one policy of ours, or to the best of several.
 pub const fn column(
     name: &'static str,
     values: &'static [f64],
@@ -50,7 +52,7 @@ pub const fn column(
     Column { name, values, ours, is_reproducible: true }
 }
 
-/// A column that cannot be reproduced from what was published.
+/// Creates a column that cannot be reproduced from the publication.
 pub const fn doubtful(
     name: &'static str,
     values: &'static [f64],

@@ -2,11 +2,11 @@
 
 use super::published::{Published, Unit, column, doubtful};
 
-/// LIRS without a limit on its stack to speak of, as its authors' program has it.
+/// LIRS with a practically unlimited stack, as in its authors' program.
 const LIRS: &[&str] = &["lirs(stack=2500x)"];
 
-// The grids that replace tuning off line. The grids for P12 are small: each entry costs ten runs
-// over thirteen million references.
+// These grids replace offline tuning. The grids for P12 are small, since each entry costs ten
+// runs over thirteen million references.
 
 const TWO_Q_OLTP: &[&str] = &[
     "2q(kin=5%,kout=50%)",

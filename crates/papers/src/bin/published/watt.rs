@@ -1,7 +1,7 @@
 //! WATT's evaluation (VLDB 2023), on traces made after its table 2.
 //!
-//! Its own traces are unavailable. Zipf and dynamic Zipf can be generated again; the TPC-E trace is
-//! only imitated, and there is none for TPC-C.
+//! The paper's traces are unavailable. Zipf and dynamic Zipf can be generated again; the TPC-E
+//! trace is only imitated, and there is none for TPC-C.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::arena::Failure;
 use super::markdown::{code, table};
 use super::watt_lab::{Lab, Measured, POLICIES, TRACES};
 
-/// Everything about WATT's paper.
+/// Returns the section about WATT's paper.
 pub fn section(is_quick: bool) -> Result<String, Failure> {
     let lab = Lab::new(is_quick)?;
     let figure = lab.measure(&POLICIES)?;

@@ -1,4 +1,4 @@
-//! The traces and policies of WATT's evaluation, and what is measured on them.
+//! Traces, policies and measurements of WATT's evaluation.
 
 use super::arena::{Arena, Failure};
 
@@ -14,10 +14,11 @@ pub const TRACES: [(&str, &str); 4] = [
     ("dynzipf-rw", "dynZipfRW"),
 ];
 
-/// The algorithms of fig. 1, as the paper configures them, and its WATT.
+/// Algorithms of fig. 1, as the paper configures them, and its WATT.
 ///
-/// Its LRU2 may or may not know pages that left; its simulator lets ages begin at 1, where its
-/// formula gives a page of the current epoch the value +∞. Both are measured.
+/// The paper does not state if its LRU2 remembers evicted pages. Its simulator lets ages begin
+/// at 1, while its formula gives a page of the current epoch the value +∞. Both variants are
+/// measured.
 pub const POLICIES: [&str; 12] = [
     "random",
     "clock",
@@ -36,7 +37,7 @@ pub const POLICIES: [&str; 12] = [
 /// Misses of one policy on each of [`TRACES`], at each size.
 #[derive(Clone, Default)]
 pub struct Measured {
-    /// By trace, then size.
+    /// Misses by trace, then size.
     pub misses: Vec<Vec<f64>>,
 }
 
@@ -57,7 +58,7 @@ fn ratio(ours: &[f64], theirs: &[f64]) -> f64 {
     ours.iter().zip(theirs).map(|(a, b)| a / b).sum::<f64>() / ours.len() as f64
 }
 
-/// The generated traces, and what was measured on them, by policy.
+/// Generated traces, and the measurements on them, by policy.
 pub struct Lab {
     arenas: Vec<Arena>,
     /// Sizes, in percent of the pages of a trace.

@@ -1,4 +1,4 @@
-//! The command: its arguments, and what it runs.
+//! The command: its arguments and its runs.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ alone, full of pages, with Zipf references to four times as many; a victim is a 
 one and is admitted in its place. Means over rounds, in which policies take turns, with 95 % \
 intervals.";
 
-/// Pools for which instructions are counted: as many frames as that, or the largest that is less.
+/// Frames of the pool for which instructions are counted, or of the largest smaller one.
 const COUNTED: u32 = 10_000;
 
 #[derive(clap::Args, Debug)]
@@ -115,7 +115,7 @@ impl Args {
     }
 }
 
-/// Instructions of a hit and of a victim for each policy, or why there are none.
+/// Instructions of a hit and of a victim for each policy, or the reason that there are none.
 type Instructions = Result<Vec<Option<(f64, f64)>>, String>;
 
 fn instructions(
@@ -137,8 +137,8 @@ fn instructions(
     Ok(Ok(all))
 }
 
-/// One policy's instructions; where they could not be counted, all that was measured still counts.
-/// So it is where nothing is done on a hit, which the compiler may leave out altogether.
+/// Returns one policy's instructions, or `None` if they could not be counted; other measurements
+/// still count. That happens if a hit does nothing, since the compiler may remove it.
 fn found(counted: Result<(f64, f64), Failure>) -> Result<Option<(f64, f64)>, Failure> {
     match counted {
         Ok(counts) => Ok(Some(counts)),
@@ -150,7 +150,7 @@ fn found(counted: Result<(f64, f64), Failure>) -> Result<Option<(f64, f64)>, Fai
     }
 }
 
-/// Frames of the pool for which instructions are counted.
+/// Returns the frames of the pool for which instructions are counted.
 fn counted(frames: &[u32]) -> u32 {
     let least = frames.iter().copied().min().unwrap_or(COUNTED);
     frames.iter().copied().filter(|n| *n <= COUNTED).max().unwrap_or(least).min(COUNTED)

@@ -1,4 +1,4 @@
-//! The three factors for people: one table, the cost of large pools, what is corrected.
+//! The three factors for people: one table, the cost of large pools, the corrections.
 
 use crate::experiment::Scale;
 use crate::gilbert::factors::{Correction, Factors, PolicyFactors, Result};
@@ -7,10 +7,10 @@ use millpond_lab::registry::hit_reaches;
 use millpond_lab::report::{Line, LinePlot};
 use millpond_lab::table::{Table, Value};
 
-/// Policies in the list of those whose victims grow dearer.
+/// Number of policies in the list of growing victim costs.
 const DEAREST: usize = 12;
 
-/// A mean and half of its interval, the wider one.
+/// Formats a mean with the wider half of its interval.
 fn shown(value: Option<Interval>) -> Value {
     let Some(value) = value else { return "–".into() };
     let half = (value.high - value.mean).max(value.mean - value.low);
@@ -21,7 +21,7 @@ fn shown(value: Option<Interval>) -> Value {
     text.into()
 }
 
-/// A number of frames as 1000, 100k or 1M.
+/// Formats a number of frames as 1000, 100k or 1M.
 fn frames_name(frames: u32) -> String {
     match frames {
         n if n >= 1_000_000 && n % 1_000_000 == 0 => format!("{}M", n / 1_000_000),
@@ -58,7 +58,8 @@ fn main_table(what: &Factors, result: &Result, counts: &[Option<(f64, f64)>]) ->
     table
 }
 
-/// The policies whose victims are dearest in the largest pool beside the smallest one.
+/// Returns the policies whose victim cost grows most from the smallest pool to the
+/// largest.
 fn growth(what: &Factors, result: &Result) -> Option<(String, Table)> {
     let (least, most) = (what.frames.first()?, what.frames.last()?);
     let mut all: Vec<(&str, Interval)> = result
@@ -95,7 +96,7 @@ fn corrected(corrections: &[Correction], scale: Scale) -> String {
     text
 }
 
-/// Printed output: texts, and the table below each.
+/// Returns the printed parts: texts, and the table below each.
 pub(crate) fn parts(
     what: &Factors,
     result: &Result,
@@ -121,7 +122,7 @@ pub(crate) fn parts(
     parts
 }
 
-/// Plot of the cost of a victim over pool sizes.
+/// Plots the cost of a victim over pool sizes.
 pub(crate) fn plot(result: &Result) -> LinePlot {
     let line = |factors: &PolicyFactors| {
         let costs = factors.costs.iter();

@@ -8,21 +8,21 @@ use super::super::bounds::{
 use crate::live::sizes::{Pair, Sizes};
 use millpond_lab::verdict::{Named, above, below, claim_named, most};
 
-/// Weights twice as large, of the clocks that have one weight for all pages.
+/// Doubled weights of the clocks with one weight for all pages.
 pub(in super::super) const TWICE: &str = "f=50,r=10";
-/// Weights twice as large, of a typed clock: of references, and of refusals.
+/// Doubled weights of a typed clock, of references and of refusals.
 pub(in super::super) const TWICE_TYPED: &str =
     "f=50,f_root=50,f_root_1=25,f_deep=10,r=10,r_root=10,r_root_1=5,r_deep=2";
-/// Pools that a claim needs, as they are named in rows.
+/// Pools that a claim needs, by their names in rows.
 pub(super) const SMALLEST: &str = "0.7";
 const ALMOST_ALL: &str = "70";
 
-/// One variant over each of the others.
+/// Pairs one variant with each of the others.
 fn over<'p>(one: &'p str, others: &[&'p str]) -> Vec<Pair<'p>> {
     others.iter().map(|other| (one, *other)).collect()
 }
 
-/// Variants by their events: fix, unfix, both, and all with refusals.
+/// Claims about variants by their events: fix, unfix, both, and all with refusals.
 pub(in super::super) fn clock(sizes: &Sizes) -> Vec<Claim> {
     let name = |events: &str| format!("clock(variant={events})");
     let names = ["full", "fix", "unfix", "fix-unfix"].map(name);
@@ -112,18 +112,19 @@ impl Counting {
         self.0.iter().map(String::as_str).collect()
     }
 
-    /// Variants that count refusals over those that do not; the first two have single weights.
+    /// Pairs variants that count refusals with those that do not; the first two have single
+    /// weights.
     fn full(&self) -> [Pair<'_>; 4] {
         [(1, 0), (3, 2), (5, 4), (7, 6)].map(|(full, not)| (&*self.0[full], &*self.0[not]))
     }
 
-    /// Unfix over fix; the first two have single weights.
+    /// Pairs unfix with fix; the first two have single weights.
     fn unfix(&self) -> [Pair<'_>; 4] {
         [(2, 0), (3, 1), (6, 4), (7, 5)].map(|(unfix, fix)| (&*self.0[unfix], &*self.0[fix]))
     }
 }
 
-/// Counts to which references add.
+/// Claims about counts to which references add.
 pub(in super::super) fn gclock_v1(sizes: &Sizes) -> Vec<Claim> {
     let variants = Counting::of("gclock-v1");
     let (full, unfix) = (variants.full(), variants.unfix());
@@ -191,7 +192,7 @@ pub(in super::super) fn gclock_v1(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// Counts that references set.
+/// Claims about counts that references set.
 pub(in super::super) fn gclock_v2(sizes: &Sizes) -> Vec<Claim> {
     let (variants, adding) = (Counting::of("gclock-v2"), Counting::of("gclock-v1"));
     let (full, unfix) = (variants.full(), variants.unfix());
@@ -227,14 +228,15 @@ pub(in super::super) fn gclock_v2(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// The four variants of a typed clock: fix and fix-full, then both with doubled weights.
+/// Returns the four variants of a typed clock: fix and fix-full, then both with doubled
+/// weights.
 fn typed(policy: &str) -> [String; 4] {
     let name = |events: &str| format!("{policy}(variant={events})");
     let twice = |events: &str| format!("{policy}(variant={events},{TWICE_TYPED})");
     [name("fix"), name("fix-full"), twice("fix"), twice("fix-full")]
 }
 
-/// Counts with weights for types of pages, to which references add.
+/// Claims about counts with weights for types of pages, to which references add.
 pub(in super::super) fn dgclock_v1(sizes: &Sizes) -> Vec<Claim> {
     let names = typed("dgclock-v1");
     let [fix, full, fix_2, full_2] = names.each_ref().map(String::as_str);
@@ -274,7 +276,7 @@ pub(in super::super) fn dgclock_v1(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// Counts with weights for types of pages, which references set.
+/// Claims about counts with weights for types of pages, which references set.
 pub(in super::super) fn dgclock_v2(sizes: &Sizes) -> Vec<Claim> {
     let names = typed("dgclock-v2");
     let [fix, full, fix_2, full_2] = names.each_ref().map(String::as_str);

@@ -8,7 +8,7 @@ use super::speed::{SORTED_KS, shared, those, those_run};
 use crate::live::sizes::{Pair, RANDOM, Sizes};
 use millpond_lab::verdict::{Evidence, Named, above, below, claim_named, most};
 
-/// Policies that a small pool suits, by his measurement.
+/// Policies with few misses in a small pool, by his measurement.
 const FEW: [&str; 7] =
     ["lru", SORTED_KS[0], SORTED_KS[1], SORTED_KS[2], "gclock-v1", "lrd-v1", "lrd-v2"];
 const CLOCKS: [&str; 6] = ["clock", "zclock", "gclock-v1", "gclock-v2", "dgclock-v1", "dgclock-v2"];
@@ -18,12 +18,12 @@ fn asked(is: fn(&Place) -> Evidence) -> Asked {
     Asked { by: By::Misses, is, over_pools: |each| Evidence::all(each) }
 }
 
-/// His sentences about misses.
+/// Claims about misses.
 pub(in super::super) fn misses(sizes: &Sizes) -> Vec<Claim> {
     [small(sizes), fitting(sizes), compared(sizes)].concat()
 }
 
-/// Small pools.
+/// Claims about small pools.
 fn small(sizes: &Sizes) -> Vec<Claim> {
     let small = sizes.percents_at(|p| p <= GB_1);
     let smaller = those(&shared(sizes, &[RANDOM, "filo"]), |p| p < GB_4);
@@ -54,7 +54,7 @@ fn small(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// Pools that hold the data.
+/// Claims about pools that hold the data.
 fn fitting(sizes: &Sizes) -> Vec<Claim> {
     let fits = sizes.percents_at(|p| p > DATA);
     let ratios = |policies: &[&str]| -> Named {
@@ -86,7 +86,7 @@ fn fitting(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// Policies beside each other (his analysis).
+/// Claims that compare policies (his analysis).
 fn compared(sizes: &Sizes) -> Vec<Claim> {
     let stamps = shared(sizes, &["sorting-lru", SORTED_KS[0]]);
     let all: Vec<&str> = [RANDOM, "loop"].into_iter().chain(CLOCKS).collect();

@@ -1,10 +1,10 @@
-//! Gilbert's own sentences about his figures, each a claim that is judged in the pools of which it
-//! speaks (gilbert 1.2.8 to 1.2.15, 1.3.4, 1.3.5).
+//! Gilbert's own sentences about his figures, each a claim that is judged in the pools that it
+//! mentions (gilbert 1.2.8 to 1.2.15, 1.3.4, 1.3.5).
 //!
 //! - [`clocks`]: the studies of CLOCK, ZCLOCK, GCLOCK and DGCLOCK.
 //! - [`others`]: the studies of LRD-V2 and of lean eviction.
-//! - [`ranking`]: what *among the fastest* means, and its like.
-//! - [`speed`], [`misses`]: all policies beside each other.
+//! - [`ranking`]: definitions of *among the fastest* and similar words.
+//! - [`speed`], [`misses`]: comparisons of all policies.
 
 pub(super) mod clocks;
 mod misses;

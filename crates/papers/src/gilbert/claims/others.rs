@@ -8,11 +8,11 @@ use super::clocks::SMALLEST;
 use crate::live::sizes::{Pair, Sizes};
 use millpond_lab::verdict::{Evidence, Named, above, below, claim_named, is_more};
 
-/// Pools of 2.5 and 5 GB, as they are named in rows.
+/// Pools of 2.5 and 5 GB, by their names in rows.
 const SOME: &str = "17";
 const MORE: &str = "35";
 
-/// Ways of ageing counts: each has a period and a step.
+/// Ways of ageing counts, each with a period and a step.
 pub(in super::super) const AGEINGS: [&str; 6] = [
     "period=10,aging=subtract,by=10",
     "period=2,aging=subtract,by=10",
@@ -21,21 +21,21 @@ pub(in super::super) const AGEINGS: [&str; 6] = [
     "period=10,aging=multiply,by=0.75",
     "period=10,aging=multiply,by=0.5",
 ];
-/// Ageings that also run with his search of all frames: the one that he then uses, and his example
-/// of a large pool that is slower than a small one.
+/// Ageings that also run with his search of all frames: the one that he uses later, and his
+/// example of a large pool that is slower than a small one.
 pub(in super::super) const SEARCHED: [&str; 2] = [AGEINGS[0], AGEINGS[3]];
 
-/// LRD-V2 with an ageing.
+/// Returns LRD-V2 with an ageing.
 pub(in super::super) fn lrd(ageing: &str) -> String {
     format!("lrd-v2({ageing})")
 }
 
-/// LRD-V2 with an ageing and his search of all frames.
+/// Returns LRD-V2 with an ageing and his search of all frames.
 pub(in super::super) fn lrd_searched(ageing: &str) -> String {
     format!("lrd-v2(search=linear,{ageing})")
 }
 
-/// Counts that age.
+/// Claims about counts that age.
 pub(in super::super) fn lrd_v2(sizes: &Sizes) -> Vec<Claim> {
     [larger_pools(sizes), ageing(sizes)].concat()
 }
@@ -128,8 +128,8 @@ fn ageing(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// Evidence that of two variants the faster one misses less (*yes*) or more (*no*). Neither ratio
-/// shows it alone.
+/// Returns evidence that the faster of two variants misses less (*yes*) or more (*no*). Neither
+/// ratio shows that alone.
 fn agree(speed: Option<Interval>, misses: Option<Interval>) -> Evidence {
     let (faster, more) = (Evidence::more(speed), Evidence::more(misses));
     let both = |one, other| Evidence::all([one, other]);
@@ -139,8 +139,8 @@ fn agree(speed: Option<Interval>, misses: Option<Interval>) -> Evidence {
     }
 }
 
-/// Claims that the faster of two variants misses less, in each pool where one certainly is faster.
-/// These pairs are chosen by their speed, so their p-values count as often as there are pairs.
+/// Claims that the faster of two variants misses less, in each pool where one is certainly faster.
+/// The pairs are chosen by their speed, so each p-value is multiplied by the number of pairs.
 fn agreement(sizes: &Sizes, names: &[&str]) -> Claim {
     let says = "in each pool the faster variants are those that miss less";
     let (mut agreed, mut against, mut open) = (0, Vec::new(), 0);
@@ -179,15 +179,15 @@ fn agreement(sizes: &Sizes, names: &[&str]) -> Claim {
     Evidence { yes, no: Evidence::all(all).no }.claim(says, here)
 }
 
-/// Sizes of the cooling stage, the one that he then uses first.
+/// Sizes of the cooling stage, starting with the one that he uses later.
 pub(in super::super) const STAGES: [&str; 5] = ["2.5%", "1%", "5%", "10%", "25%"];
 
-/// Lean eviction with a cooling stage.
+/// Returns lean eviction with a cooling stage.
 pub(in super::super) fn cooled(stage: &str) -> String {
     format!("lean-evict(cooling={stage},refill=half)")
 }
 
-/// Cooling stages.
+/// Claims about cooling stages.
 pub(in super::super) fn lean(sizes: &Sizes) -> Vec<Claim> {
     let names = STAGES.map(cooled);
     let others: Vec<Pair<'_>> = names[1..].iter().map(|one| (&**one, &*names[0])).collect();

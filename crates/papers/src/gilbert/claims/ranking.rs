@@ -1,10 +1,10 @@
 //! Places among gilbert's policies.
 //!
-//! He says of policies that they are among the fastest, among the slowest, or in between. Here a
-//! policy is among the best if no more than a third of the others are ahead of it, and among the
-//! worst if no more than a third are behind it. It is better than most if more than half are
-//! behind. A place is put together of comparisons with each of the others, and has the p-value that
-//! follows from theirs. A policy that is stalled is behind all that are not.
+//! He calls policies among the fastest, among the slowest, or in between. Here a policy is among
+//! the best if no more than a third of the others are ahead of it, and among the worst if no more
+//! than a third are behind it. It is better than most if more than half are behind. A place
+//! combines comparisons with each of the others, and its p-value follows from theirs. A stalled
+//! policy is behind all that are not.
 
 use millpond_lab::report::Claim;
 
@@ -12,7 +12,7 @@ use super::super::factors::{LEAN, LOOP};
 use crate::live::sizes::{RANDOM, Ratio, Sizes};
 use millpond_lab::verdict::Evidence;
 
-/// The policies of his figures 1.29 and 1.30, as variants of those here.
+/// Policies of his figures 1.29 and 1.30, as variants of ours.
 pub(super) const HIS: [&str; 25] = [
     RANDOM,
     LOOP,
@@ -41,7 +41,7 @@ pub(super) const HIS: [&str; 25] = [
     LEAN,
 ];
 
-/// Fewer others say nothing of a place among all.
+/// Minimum number of other policies for a place among all.
 const OTHERS_LEAST: usize = 18;
 
 /// Measure by which policies are ranked.
@@ -53,15 +53,15 @@ pub(super) enum By {
     Misses,
 }
 
-/// Of each other policy in a pool: that it is ahead of the one in question.
+/// Evidence, for each other policy in a pool, that it is ahead of the one in question.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Place(Vec<Evidence>);
 
-/// Greatest p-value at which a single comparison is shown as certain, that of a 95 % interval.
+/// Maximum p-value at which a single comparison is shown as certain, that of a 95 % interval.
 const CERTAIN: f64 = 0.025;
 
 impl Place {
-    /// The place of a policy among others; `None` where it, or most of them, were not run.
+    /// Returns the place of a policy among others; `None` if it, or most of them, were not run.
     pub fn of(sizes: &Sizes, percent: &str, policy: &str, among: &[&str], by: By) -> Option<Place> {
         let is_there = |other: &&&str| **other != policy && sizes.was_run(percent, other);
         let others: Vec<&str> = among.iter().filter(is_there).copied().collect();
@@ -89,7 +89,7 @@ impl Place {
         (count(|ahead| ahead.yes), count(|ahead| ahead.no), self.0.len())
     }
 
-    /// Counts in words.
+    /// Formats the counts in words.
     pub fn shown(&self, policy: &str, percent: &str) -> String {
         let (ahead, behind, others) = self.counts();
         format!("{policy} at {percent} %: {ahead} of {others} ahead, {behind} behind")
@@ -103,12 +103,12 @@ impl Place {
         self.0.iter().map(|ahead| !*ahead)
     }
 
-    /// Evidence that no other is ahead.
+    /// Returns evidence that no other policy is ahead.
     pub fn is_best(&self) -> Evidence {
         Evidence::all(self.behind())
     }
 
-    /// Evidence that no more than a third is ahead: all others are not.
+    /// Returns evidence that at most a third of the others are ahead.
     pub fn is_among_best(&self) -> Evidence {
         Evidence::at_least(self.0.len() - self.0.len() / 3, self.behind())
     }
@@ -117,7 +117,7 @@ impl Place {
         Evidence::at_least(self.0.len() - self.0.len() / 3, self.ahead())
     }
 
-    /// Evidence that the policy is neither among the best nor among the worst.
+    /// Returns evidence that the policy is neither among the best nor among the worst.
     pub fn is_in_the_middle(&self) -> Evidence {
         Evidence::all([!self.is_among_best(), !self.is_among_worst()])
     }
@@ -131,7 +131,7 @@ impl Place {
     }
 }
 
-/// Question asked of each place, and the way to join a policy's pools to one verdict.
+/// Question about each place, and the way to join a policy's pools to one verdict.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     pub by: By,
@@ -139,7 +139,7 @@ pub(super) struct Asked {
     pub over_pools: fn(Vec<Evidence>) -> Evidence,
 }
 
-/// A claim about the places of policies in pools, each of which has to hold.
+/// Claims something about the places of policies in pools; it must hold for each of them.
 pub(super) fn ranked(
     says: &str,
     sizes: &Sizes,
@@ -168,7 +168,7 @@ pub(super) fn ranked(
 mod tests {
     use super::*;
 
-    /// A place by the number of others certainly ahead, certainly behind, and open.
+    /// Makes a place by the number of others certainly ahead, certainly behind, and open.
     fn place(ahead: usize, behind: usize, open: usize) -> Place {
         let clear = Evidence { yes: 1e-4, no: 1.0 };
         let each = [vec![clear; ahead], vec![!clear; behind], vec![Evidence::NONE; open]];

@@ -12,17 +12,17 @@ const ONE_LATCH: [&str; 2] = ["lru", "slru"];
 const LIST_KS: [&str; 3] = ["lru-k", "lru-k(k=3)", "lru-k(k=4)"];
 pub(super) const SORTED_KS: [&str; 3] =
     ["sorting-lru-k", "sorting-lru-k(k=3)", "sorting-lru-k(k=4)"];
-/// Pools that are needed, as they are named in rows.
+/// Pools that are needed, by their names in rows.
 const FOUR_AND_SIX: [&str; 2] = ["28", "42"];
 const DROPS: [(&str, &str, &str); 2] = [("fifo", "7", "3.5"), ("filo", "175", "140")];
 
-/// The pools in which all of these were run.
+/// Returns the pools in which all of these policies were run.
 pub(super) fn shared<'s>(sizes: &'s Sizes, policies: &[&str]) -> Vec<&'s str> {
     let all = |percent: &&str| policies.iter().all(|policy| sizes.was_run(percent, policy));
     sizes.percents().into_iter().filter(all).collect()
 }
 
-/// Returns the pools whose number of per cent satisfies `at`.
+/// Returns the pools whose percentage satisfies `at`.
 pub(super) fn those<'s>(percents: &[&'s str], at: impl Fn(f64) -> bool) -> Vec<&'s str> {
     percents.iter().filter(|percent| percent.parse().is_ok_and(&at)).copied().collect()
 }
@@ -35,13 +35,13 @@ fn in_most(is: fn(&Place) -> Evidence) -> Asked {
     Asked { over_pools: |each| Evidence::most(each), ..asked(is) }
 }
 
-/// His sentences about throughput.
+/// Claims about throughput.
 pub(in super::super) fn speed(sizes: &Sizes) -> Vec<Claim> {
     [lists(sizes), lists_of_k(sizes), queues(sizes), counts(sizes), stamps_and_clocks(sizes)]
         .concat()
 }
 
-/// Lists behind one latch.
+/// Claims about lists behind one latch.
 fn lists(sizes: &Sizes) -> Vec<Claim> {
     let percents = shared(sizes, &[RANDOM, "lru", "slru"]);
     let (smaller, larger) = (those(&percents, |p| p <= GB_10), those(&percents, |p| p > GB_10));
@@ -93,7 +93,7 @@ fn lists(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// The lists of LRU-K.
+/// Claims about the lists of LRU-K.
 fn lists_of_k(sizes: &Sizes) -> Vec<Claim> {
     let percents = shared(sizes, &["lru", "lru-k"]);
     let last: Vec<&str> = percents.last().copied().into_iter().collect();
@@ -134,7 +134,7 @@ pub(super) fn those_run(
     policies.iter().copied().filter(is_there).collect()
 }
 
-/// FIFO and FILO.
+/// Claims about FIFO and FILO.
 fn queues(sizes: &Sizes) -> Vec<Claim> {
     let queues = ["fifo", "filo"];
     let drops = DROPS.map(|(policy, to, from)| {
@@ -163,7 +163,7 @@ fn queues(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// LFU, LFUDA and LRD.
+/// Claims about LFU, LFUDA and LRD.
 fn counts(sizes: &Sizes) -> Vec<Claim> {
     let small = sizes.percents_at(|p| p <= GB_1);
     let medium = sizes.percents_at(|p| (GB_2..=GB_20).contains(&p));
@@ -197,7 +197,7 @@ fn counts(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// Sorted time stamps, RANDOM and the clocks.
+/// Claims about sorted time stamps, RANDOM and the clocks.
 fn stamps_and_clocks(sizes: &Sizes) -> Vec<Claim> {
     let lru = shared(sizes, &["sorting-lru", "lru"]);
     let ks = those(&shared(sizes, &SORTED_KS), |p| p >= GB_2);

@@ -1,5 +1,5 @@
 //! Corrections of gilbert's first chapter: figures that measured something other than their name,
-//! and the results of measuring that.
+//! and the results of measuring the named thing.
 
 use crate::experiment::Scale;
 use millpond::OwnPolicies;
@@ -13,9 +13,9 @@ use crate::live::Job;
 use crate::live::sizes::{Pair, RANDOM, Ratio, Sizes};
 use millpond_lab::verdict::{Named, above, below, claim_named};
 
-/// LOOP as his figures have it: a counter for each thread (1.2.2.1, p. 8).
+/// LOOP as in his figures: a counter for each thread (1.2.2.1, p. 8).
 pub const LOOP: &str = "loop(counter=thread)";
-/// Lean eviction as his figures have it: 2.5 % (1.2.15, p. 60), filled when half empty (algorithm
+/// Lean eviction as in his figures: 2.5 % (1.2.15, p. 60), filled when half empty (algorithm
 /// 1.16, p. 59).
 pub const LEAN: &str = "lean-evict(cooling=2.5%,refill=half)";
 const SHARED_LOOP: &str = "loop";
@@ -25,7 +25,7 @@ const FILO: &str = "filo";
 const LFU: &str = "lfu";
 const POLICIES: [&str; 8] = [RANDOM, CLOCK, SHARED_LOOP, LOOP, FIFO, FILO, LFU, LEAN];
 
-/// A figure of his, and a sentence about it, judged.
+/// A figure of his, and a judged sentence about it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Correction {
     /// The policy or idea.
@@ -34,30 +34,30 @@ pub struct Correction {
     pub place: &'static str,
     /// His sentence, our result, and the verdict.
     pub claim: Claim,
-    /// The ratios that decide it, each with what it is of; none where it was not run.
+    /// Deciding ratios, each with its name; none if not run.
     pub ratios: Vec<(String, Option<Interval>)>,
 }
 
-/// Sizes of the pool, in per cent of the loaded data.
+/// Returns the sizes of the pool, in per cent of the loaded data.
 fn percents(scale: Scale) -> &'static [f64] {
     let all = &[3.5, 7.0, GB_2, GB_4, GB_6, GB_10, 105.0];
     scale.pick(&[GB_2, GB_4, GB_6], all, all)
 }
 
-/// The runs that decide.
+/// Returns the deciding runs.
 pub(super) fn jobs(scale: Scale, own: &OwnPolicies) -> Vec<Job> {
     let of = |percent: &f64| POLICIES.map(|policy| job(scale, *percent, policy, own));
     percents(scale).iter().flat_map(of).collect()
 }
 
-/// One of his sentences, and where it stands.
+/// One of his sentences, and its place in the thesis.
 struct Said {
     about: &'static str,
     place: &'static str,
     says: &'static str,
 }
 
-/// The ratios `of` the policies at those sizes that `at` has, where both were run.
+/// Returns the ratios `of` the policies at the sizes that satisfy `at`, if both were run.
 fn ratios(sizes: &Sizes, at: impl Fn(f64) -> bool, pairs: &[Pair<'_>], of: Ratio) -> Named {
     let both = |percent: &str| {
         let were_run =
@@ -73,7 +73,7 @@ fn judged(said: Said, ratios: Named, bounds: (f64, f64)) -> Correction {
     Correction { about: said.about, place: said.place, claim, ratios }
 }
 
-/// His sentences, judged by runs over pool sizes.
+/// Judges his sentences by runs over pool sizes.
 pub(in super::super) fn corrections(rows: &Table) -> Vec<Correction> {
     let sizes = &Sizes::of(rows);
     let faster = Sizes::faster;

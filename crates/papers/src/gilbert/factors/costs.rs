@@ -11,9 +11,9 @@ use millpond_bench::error::{BenchError, BesideError};
 use millpond_bench::run::runner::Observer;
 use millpond_bench::run::turns;
 
-/// Policies that are in memory at once, and take turns.
+/// Number of policies that are in memory at once and take turns.
 const GROUP: usize = 8;
-/// Victims of a round, at least.
+/// Minimum victims of a round.
 const VICTIMS_LEAST: u64 = 20_000;
 
 /// Set-up of the measurement.
@@ -23,9 +23,9 @@ pub struct Costs {
     pub policies: Vec<Spec>,
     /// Pool sizes, in frames.
     pub frames: Vec<u32>,
-    /// Rounds, after one that warms up.
+    /// Rounds, after one for warm-up.
     pub rounds: u32,
-    /// Time that a round of one policy may take, without its last block.
+    /// Time limit of one policy's round, without its last block.
     pub limit: Duration,
     /// Seed of references, policies and turns.
     pub seed: u64,
@@ -38,26 +38,26 @@ pub struct Cost {
     pub frames: u32,
     /// Nanoseconds of a hit, over the rounds.
     pub hit_ns: Interval,
-    /// Nanoseconds of a victim, with the admission of the page that takes its place.
+    /// Nanoseconds of a victim, with the admission of the page that replaces it.
     pub victim_ns: Interval,
-    /// Victims that were measured.
+    /// Number of measured victims.
     pub victims: u64,
-    /// Hits that were measured.
+    /// Number of measured hits.
     pub hits: u64,
     /// Bytes of the policy's state at the end, ghosts included.
     pub bytes: usize,
 }
 
-/// Victims of a round: one and a half pools, so that a policy that sorts when three quarters of its
-/// order are used up does so the same number of times in each.
+/// Returns the victims of a round: one and a half pools. A policy that sorts when three quarters of
+/// its order are used up then sorts equally often in each round.
 pub fn victims_of(frames: u32) -> u64 {
     (u64::from(frames) * 3 / 2).max(VICTIMS_LEAST)
 }
 
-/// For each policy what it costs, in the order of the sizes.
+/// Measures the costs of each policy, in the order of the sizes.
 ///
 /// # Errors
-/// A policy that cannot be, or finds no victim; or the observer stopped it.
+/// A policy cannot be built or finds no victim, or the observer stopped the run.
 pub fn costs(
     what: &Costs,
     meters: &Meters,
@@ -75,7 +75,7 @@ pub fn costs(
     Ok(all)
 }
 
-/// Policies that take turns in pools of one size.
+/// Measures policies that take turns in pools of one size.
 fn in_turns(
     what: &Costs,
     policies: &[Spec],

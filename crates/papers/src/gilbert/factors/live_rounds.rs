@@ -1,4 +1,4 @@
-//! Runs of the engine in rounds, outside the frame of an experiment.
+//! Runs of the engine in rounds, outside the framework of an experiment.
 
 use crate::experiment::{Scale, Watch};
 use millpond::OwnPolicies;
@@ -13,7 +13,7 @@ use millpond_bench::instance::setup::DeviceSpec;
 use millpond_bench::run::runner::{Length, Observer};
 use millpond_bench::run::turns;
 
-/// Passes what a figure says on to an observer.
+/// Passes a figure's messages on to an observer.
 struct Watching<'a>(&'a mut dyn Observer);
 
 impl Watch for Watching<'_> {
@@ -22,14 +22,14 @@ impl Watch for Watching<'_> {
     }
 }
 
-/// A run of his TPC-C.
+/// Returns the job of his TPC-C.
 pub(super) fn job(scale: Scale, percent: f64, policy: &str, own: &OwnPolicies) -> Job {
     let mut job = Course::new(scale).job(percent, policy);
     job.setup.options.own_policies = own.clone();
     job
 }
 
-/// A run in which nothing but hits counts: on memory, and by operations.
+/// Returns a job that measures only hits: on memory, and by operations.
 pub(super) fn hits(scale: Scale, percent: f64, policy: &str, own: &OwnPolicies) -> Job {
     let mut job = job(scale, percent, policy, own);
     job.setup.device = DeviceSpec::Memory;
@@ -39,7 +39,8 @@ pub(super) fn hits(scale: Scale, percent: f64, policy: &str, own: &OwnPolicies) 
     job
 }
 
-/// The jobs in rounds, in an order dealt for each; the data of a round are the same for all.
+/// Runs the jobs in rounds, in an order dealt for each round. All jobs of a round have the
+/// same data.
 pub(super) fn rounds(
     jobs: &[Job],
     rounds: u32,

@@ -1,9 +1,9 @@
-//! Gilbert's three factors of every live policy in one table (gilbert 1.3, 1.4), and what of his
-//! first chapter is corrected beside it.
+//! Gilbert's three factors of every live policy in one table (gilbert 1.3, 1.4), with
+//! corrections of his first chapter.
 //!
-//! - [`factors`](factors()): hit rates live, and what hits, victims and bytes cost.
-//! - [`costs`](costs::costs): the last two, over pool sizes.
-//! - [`Correction`]: three of his figures, judged as what they measured.
+//! - [`factors`](factors()): live hit rates, and the costs of hits, victims and bytes.
+//! - [`costs`](costs::costs): costs of hits and victims over pool sizes.
+//! - [`Correction`]: three of his figures, judged by what they measured.
 
 mod corrections;
 pub mod costs;

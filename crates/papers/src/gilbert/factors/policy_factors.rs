@@ -1,4 +1,4 @@
-//! The table: three factors for each policy, and their bytes.
+//! The table of three factors for each policy, with its bytes.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const LINEAR: [&str; 2] = ["lrd-v1(search=linear)", "lrd-v2(search=linear)"];
 /// Live runs of TPC-C, for hit rates.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Live {
-    /// Size of its data, and length of its run.
+    /// Size of the data, and length of the run.
     pub scale: Scale,
     /// The pool, in per cent of the loaded data.
     pub percent: f64,
@@ -39,11 +39,11 @@ pub struct Factors {
     pub frames: Vec<u32>,
     /// Rounds of everything.
     pub rounds: u32,
-    /// Time that a round of one policy's hits and victims may take.
+    /// Time limit of a round of one policy's hits and victims.
     pub limit: Duration,
     /// Run that measures hit rates, if they are measured.
     pub live: Option<Live>,
-    /// The scale at which his figures are judged, if they are.
+    /// Scale at which his figures are judged; `None` to skip that.
     pub corrections: Option<Scale>,
     /// Seed of references, policies and turns.
     pub seed: u64,
@@ -58,7 +58,7 @@ pub struct PolicyFactors {
     pub policy: String,
     /// Cost class of a hit: nothing, the frame's metadata, or the policy itself.
     pub hit: Hit,
-    /// Hits in per cent of references, live; none where that was not run, or stalled.
+    /// Live hits in per cent of references; `None` if not run, or stalled.
     pub hit_percent: Option<Interval>,
     /// Costs, in the order of the sizes.
     pub costs: Vec<Cost>,
@@ -67,15 +67,15 @@ pub struct PolicyFactors {
 }
 
 impl PolicyFactors {
-    /// Bytes for each frame, ghosts included, in the largest pool; none without a pool.
+    /// Returns the bytes per frame, ghosts included, in the largest pool; `None` without a pool.
     pub fn bytes_per_frame(&self) -> Option<f64> {
         let largest = self.costs.iter().max_by_key(|cost| cost.frames)?;
         let grown = largest.bytes as f64 - self.fixed_bytes as f64;
         Some(grown / f64::from(largest.frames.max(1)))
     }
 
-    /// Returns the cost of a victim in the largest pool over that in the smallest one, from end to
-    /// end of both intervals; `None` without two sizes.
+    /// Returns the cost of a victim in the largest pool over that in the smallest one, with the
+    /// widest interval that both intervals allow; `None` without two sizes.
     pub fn growth(&self) -> Option<Interval> {
         let least = self.costs.iter().min_by_key(|cost| cost.frames)?;
         let most = self.costs.iter().max_by_key(|cost| cost.frames)?;
@@ -89,7 +89,7 @@ impl PolicyFactors {
     }
 }
 
-/// Everything that came out.
+/// All results.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Result {
     /// The table.
@@ -98,8 +98,8 @@ pub struct Result {
     pub corrections: Vec<Correction>,
 }
 
-/// The policies of the table: all of the registry that run live, and what gilbert has beside our
-/// defaults.
+/// Returns the policies of the table: all of the registry that run live, and gilbert's variants
+/// of our defaults.
 pub fn table_policies(registry: &Registry) -> std::result::Result<Vec<Spec>, PolicyError> {
     let mut all = Vec::new();
     for entry in registry.entries() {
@@ -117,11 +117,11 @@ pub fn table_policies(registry: &Registry) -> std::result::Result<Vec<Spec>, Pol
     Ok(all)
 }
 
-/// Measures.
+/// Measures all factors.
 ///
 /// # Errors
-/// A policy that cannot be, or finds no victim; a live run that failed; or the observer stopped
-/// it: then nothing is kept.
+/// A policy cannot be built or finds no victim, a live run failed, or the observer stopped it.
+/// Nothing is kept then.
 pub fn factors(
     what: &Factors,
     meters: &Meters,
@@ -158,7 +158,7 @@ pub fn factors(
     Ok(Result { policies, corrections })
 }
 
-/// Hits in per cent of references, for each policy.
+/// Returns the hits in per cent of references, for each policy.
 fn hit_rates(
     what: &Factors,
     live: Live,
@@ -171,7 +171,7 @@ fn hit_rates(
     Ok(names.iter().map(|name| hit_percent(&rows, name)).collect())
 }
 
-/// Returns the policy's hits over the rounds in per cent; `None` where a round did not end.
+/// Returns the policy's hits over the rounds in per cent; `None` if a round did not end.
 fn hit_percent(rows: &Table, policy: &str) -> Option<Interval> {
     let own = (0..rows.rows.len()).filter(|row| rows.get(*row, "policy") == Some(&policy.into()));
     let percent = |row| Some(100.0 * rows.get(row, "hit_ratio").and_then(Value::number)?);

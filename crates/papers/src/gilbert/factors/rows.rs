@@ -1,4 +1,4 @@
-//! The results as rows, for programs.
+//! Results as rows, for programs.
 
 use millpond_lab::registry::hit_reaches;
 
@@ -6,7 +6,8 @@ use super::corrections::Correction;
 use super::policy_factors::PolicyFactors;
 use millpond_bench::experiments::table::Row;
 
-/// The row of a policy; `instructions` of a hit and of a victim, where they were counted.
+/// Returns the row of a policy. `instructions` are those of a hit and of a victim, if
+/// counted.
 pub fn policy_row(factors: &PolicyFactors, instructions: Option<(f64, f64)>) -> Row {
     let row = Row::default()
         .with("part", "policy")
@@ -36,7 +37,7 @@ pub fn policy_row(factors: &PolicyFactors, instructions: Option<(f64, f64)>) -> 
         .with("fixed_bytes", factors.fixed_bytes as u64)
 }
 
-/// The rows of a correction: a verdict, and the ratios that decided it.
+/// Returns the rows of a correction: a verdict, and the deciding ratios.
 pub fn correction_rows(correction: &Correction) -> Vec<Row> {
     let head = |part: &str| {
         Row::default()

@@ -1,4 +1,4 @@
-//! Deterministic parts of the table, and the verdicts from given numbers.
+//! Tests of the deterministic parts of the table, and of the verdicts from given numbers.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ use super::{LEAN, LOOP, table_policies};
 use millpond_bench::error::{BenchError, BesideError};
 use millpond_bench::run::runner::{Observer, Unwatched};
 
-/// Rounds of runs with one throughput and one miss ratio each, `wobble` apart.
+/// Makes rounds of runs with one throughput and one miss ratio each, `wobble` apart.
 fn rows(runs: &[(f64, &str, f64, f64)], wobble: f64) -> Table {
     let columns = ["percent", "policy", "repetition", "end", "transactions", "throughput_per_s"];
     let columns = columns.into_iter().chain(["miss_ratio", "misses_per_tx"]);
     let mut table = Table::new(columns);
     for repetition in 1..=5u32 {
         for (percent, policy, speed, misses) in runs {
-            // Only some policies wobble: a ratio of two that do would not.
+            // Only some policies wobble, since the ratio of two wobbling ones would not.
             let is_steady = *policy == "clock" || *policy == "random" || *policy == "lfu";
             let up = if is_steady { 1.0 } else { 1.0 + wobble * (f64::from(repetition) - 3.0) };
             table.rows.push(vec![

@@ -1,9 +1,9 @@
 //! `stated-lru-k`: the last K references of all pages in one list (gilbert 1.2.6.1).
 //!
 //! Reference `j` of frame `i` is node `i·K + j mod K`. A hit moves the frame's oldest reference to
-//! the end (algorithm 1.7); the frame at the front is the candidate (1.9), and counts as referenced
-//! if it cannot go (1.11); a page that comes has K − 1 references behind all others that lie
-//! infinitely far back, and one at the end (1.12).
+//! the end (algorithm 1.7). The frame at the front is the candidate (1.9), and counts as referenced
+//! if it cannot be evicted (1.11). A new page has K − 1 references that are infinitely old, after
+//! all other infinitely old ones, and one at the end (1.12).
 
 use millpond_base::FrameId;
 use millpond_policies::config;
@@ -16,25 +16,25 @@ use millpond_policies::parts::list::{Links, List};
 config! {
     /// Parameters of [`LruK`].
     pub struct LruKConfig {
-        /// References that are known of each page.
+        /// Number of references kept per page.
         k: u8 = 2, in 1..=8;
     }
 }
 
-/// Least recent K-th last reference, in a list of all references.
+/// Evicts by the least recent K-th last reference, with a list of all references.
 pub struct LruK {
     k: u32,
     links: Links,
     list: List,
-    /// References of each frame since its page came.
+    /// References of each frame since its page was loaded.
     counts: Vec<u32>,
     is_in: Vec<bool>,
-    /// The least recent reference that is not infinitely far back.
+    /// The least recent reference that is not infinitely old.
     first_finite: Option<u32>,
 }
 
 impl LruK {
-    /// The oldest reference of a frame, the next to be used again.
+    /// Returns the oldest reference of a frame, which is reused next.
     fn oldest(&self, frame: u32) -> u32 {
         frame * self.k + self.counts[frame as usize] % self.k
     }

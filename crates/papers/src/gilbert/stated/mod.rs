@@ -1,5 +1,5 @@
-//! Policies as gilbert states them, for one experiment only: those of his that did not work in
-//! small pools (gilbert 1.3.4), beside the ones that ship.
+//! Policies as gilbert states them, for one experiment only: his policies that did not work in
+//! small pools (gilbert 1.3.4), beside the shipped ones.
 //!
 //! - [`Filo`], [`Mru`]: a stack and a retry queue, in the turns of his algorithm 1.1.
 //! - [`LruK`]: all K·n references in one list (algorithms 1.7 to 1.12).

@@ -1,9 +1,9 @@
-//! A stack with a retry queue, and whose turn it is, thread by thread (gilbert 1.2.2.2,
-//! algorithm 1.1, with a stack in place of the queue, as 1.2.3 and 1.2.5.1 have it).
+//! A stack with a retry queue and per-thread turns (gilbert 1.2.2.2, algorithm 1.1, with a stack
+//! instead of the queue, as in 1.2.3 and 1.2.5.1).
 //!
-//! What differs from the part that the shipped policies are made of: each thread has turns of its
-//! own, a turn of the stack is 1 % of its length to the letter, no refusal ends a call, and a
-//! candidate is out of its list while it is tried.
+//! Differences from the part that the shipped policies use: each thread has its own turns, a turn
+//! of the stack is exactly 1 % of its length, no refusal ends a call, and a candidate is out of
+//! its list while it is tried.
 
 use std::collections::HashMap;
 use std::thread::ThreadId;
@@ -17,7 +17,7 @@ enum Place {
     Out,
     Stack,
     Retry,
-    /// Refused for good, and not offered again.
+    /// Refused permanently, and not offered again.
     Excluded,
 }
 
@@ -38,8 +38,8 @@ pub(super) struct Quasi {
 }
 
 impl Quasi {
-    /// Empty lists for `frames` frames; `excludes`: frames that can never be evicted are not
-    /// retried.
+    /// Creates empty lists for `frames` frames. With `excludes`, frames that can never be evicted
+    /// are not retried.
     pub fn new(frames: u32, excludes: bool) -> Quasi {
         Quasi {
             links: Links::new(frames),
@@ -51,14 +51,14 @@ impl Quasi {
         }
     }
 
-    /// Puts a frame, wherever it is, on top of the stack.
+    /// Moves a frame from any list to the top of the stack.
     pub fn push(&mut self, frame: u32) {
         self.remove(frame);
         self.stack.push_back(&mut self.links, frame);
         self.place[frame as usize] = Place::Stack;
     }
 
-    /// Takes a frame out, wherever it is.
+    /// Removes a frame from any list.
     pub fn remove(&mut self, frame: u32) {
         match std::mem::replace(&mut self.place[frame as usize], Place::Out) {
             Place::Stack => self.stack.remove(&mut self.links, frame),
@@ -67,7 +67,7 @@ impl Quasi {
         }
     }
 
-    /// The next candidate, taken out of its list.
+    /// Removes the next candidate from its list and returns it.
     fn select(&mut self) -> Option<u32> {
         let turn = self.turns.entry(std::thread::current().id()).or_default();
         let (stack, retry) = (self.stack.len(), self.retry.len());
@@ -88,7 +88,7 @@ impl Quasi {
         Some(frame)
     }
 
-    /// Offers candidates until the request is met, or as many as the host lets a call examine.
+    /// Offers candidates until the request is met or the host's limit of a call is reached.
     pub fn evict<H: Host + ?Sized>(&mut self, request: &EvictRequest, host: &mut H) -> u32 {
         let (mut taken, mut steps) = (0, 0);
         while taken < request.frames && steps < request.steps_max {
@@ -120,7 +120,7 @@ impl Quasi {
         self.links.bytes() + self.place.capacity()
     }
 
-    /// Every resident frame is in one of the lists, or excluded.
+    /// Checks that every resident frame is in one of the lists, or excluded.
     pub fn check(&self, resident: &[FrameId]) -> Result<(), String> {
         let is_excluded = |frame: &FrameId| self.place[frame.0 as usize] == Place::Excluded;
         let listed: Vec<FrameId> = resident.iter().copied().filter(|f| !is_excluded(f)).collect();

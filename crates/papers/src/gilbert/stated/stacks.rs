@@ -10,10 +10,10 @@ use millpond_policies::info::{Age, Class, Family, Info, References, Tier};
 
 use super::quasi::Quasi;
 
-/// The page that was loaded last is evicted first (gilbert 1.2.3).
+/// Evicts the most recently loaded page (gilbert 1.2.3).
 pub struct Filo(Quasi);
 
-/// The page that was unfixed last is evicted first (gilbert 1.2.5.1).
+/// Evicts the most recently unfixed page (gilbert 1.2.5.1).
 pub struct Mru(Quasi);
 
 /// The hot half of [`Mru`]: the policy receives every unfix.

@@ -1,4 +1,4 @@
-//! Policies that run as stated, and the terms of their runs.
+//! The stated policies, and the terms of their runs.
 
 use millpond::OwnPolicies;
 
@@ -9,10 +9,11 @@ pub const PREFIX: &str = "stated-";
 /// The policies.
 pub const STATED: [&str; 5] =
     ["stated-mru", "stated-filo", "stated-lru-k", "stated-lru-k(k=3)", "stated-lru-k(k=4)"];
-/// Attempts at an operation after which it counts as stalled: some hundred times what a path takes.
+/// Attempts after which an operation counts as stalled: about a hundred times the attempts of a
+/// path.
 pub const ATTEMPTS_MAX: u32 = 1000;
 
-/// The policies for a store's options: no store knows them otherwise.
+/// Returns the policies for a store's options; stores do not know them otherwise.
 pub fn policies() -> OwnPolicies {
     OwnPolicies::default().with::<Filo>().with::<Mru>().with::<LruK>()
 }

@@ -1,4 +1,4 @@
-//! The definitions beside the policies that ship.
+//! Tests of the definitions beside the shipped policies.
 
 use millpond_base::{FrameId, Mark, PageId};
 use millpond_policies::config::Spec;
@@ -35,8 +35,8 @@ fn request(steps_max: u32) -> EvictRequest {
     EvictRequest { frames: 1, steps_max, now: 0, incoming: None }
 }
 
-/// The frames that are offered while skewed references run through a pool in which, now and then,
-/// some pages are pinned for an eviction.
+/// Returns the frames offered while skewed references run through a pool, in which some pages are
+/// occasionally pinned during an eviction.
 fn offers<P: Policy>(spec: &str, pinned: u32) -> Vec<u32>
 where
     <P::Hook as HitHook>::Meta: Default,
@@ -101,8 +101,9 @@ fn the_stacks_offer_what_the_shipped_ones_offer_as_long_as_nothing_is_refused() 
     assert_ne!(offers::<Mru>("stated-mru", 0), offers::<policy::Lru>("lru", 0));
 }
 
-/// 300 frames, all refused: three looks at the stack, while it is 1 % of what is left, then one at
-/// each frame of the retry queue; the look that ends a turn counts for the next one as none.
+/// All 300 frames are refused. The policy looks three times at the stack, 1 % of its length, and
+/// then at each frame of the retry queue. The look that ends a turn does not count for the next
+/// one.
 #[test]
 fn turns_are_those_of_algorithm_1_1() {
     let mut quasi = Quasi::new(300, true);

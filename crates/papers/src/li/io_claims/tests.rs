@@ -1,4 +1,4 @@
-//! Each sentence on made-up rows, on both sides of its bound.
+//! Tests of each sentence on made-up rows, on both sides of its bound.
 
 use super::super::places::made_up;
 use super::*;
@@ -7,7 +7,7 @@ const ALL: [&str; 8] = ["pro-io", "min-rw", "lru-io", "t2-lru", "arc-io", "t2-ar
 
 type Values<'a> = Vec<(Place<'a>, &'static str, f64)>;
 
-/// Values of all policies at a place, in the order of table 5.6.
+/// Returns values of all policies at a place, in the order of table 5.6.
 fn at(place: Place<'_>, values: [f64; 8]) -> Values<'_> {
     ALL.into_iter().zip(values).map(|(policy, value)| (place, policy, value)).collect()
 }
@@ -20,7 +20,7 @@ fn verdicts(claims: Vec<Claim>) -> Vec<&'static str> {
     claims.iter().map(Claim::verdict).collect()
 }
 
-/// Values at each place, `factor` times the values at the place before.
+/// Returns values at each place, `factor` times the values at the place before.
 fn falling<'a>(places: &[Place<'a>], values: [f64; 8], factor: f64) -> Vec<Values<'a>> {
     let times = |step: usize| values.map(|value| value * factor.powi(step as i32));
     places.iter().enumerate().map(|(step, place)| at(*place, times(step))).collect()

@@ -1,10 +1,10 @@
 //! Chapter 4: deferred syncs, above a modelled file cache and modelled disks.
 //!
 //! His three systems are `org`, `rec` and `nio`; the last one is called `range` here, as in the
-//! engine. Parameters that the text leaves open were chosen once, by its numbers for the calls
-//! themselves: an `fsync` of `rec` writes over 100 MB of a file cache of 240 MB, a `dsync` of `nio`
-//! under 10 MB (4.4.1.2). The log of a transaction, what of the gap a recovery frees, and how the
-//! updates' pages are spread are such that both are so.
+//! engine. Parameters that the text leaves open were chosen once, by its numbers for the calls: an
+//! `fsync` of `rec` writes over 100 MB of a file cache of 240 MB, a `dsync` of `nio` under 10 MB
+//! (4.4.1.2). The log per transaction, the part of the gap that a recovery frees, and the spread of
+//! the updates' pages are set to reproduce both.
 
 mod served;
 mod setting;

@@ -1,4 +1,4 @@
-//! Transactions as what a simulated first tier asks of storage for them.
+//! Transactions as the storage requests of a simulated first tier.
 
 use millpond_base::Mark;
 use millpond_policies::policy::Lru;
@@ -7,19 +7,20 @@ use millpond_workload::trace::{Batch, Source, TraceError};
 use crate::storage::Requests;
 use millpond_lab::tier1::{Tier1, Tier1Options};
 
-/// A pool under LRU, and how many page references a transaction has.
+/// A pool under LRU, and the page references per transaction.
 pub(super) struct Served {
     tier: Tier1,
     per: u64,
     row: Batch,
-    /// The transaction to which the row belongs.
+    /// Transaction to which the row belongs.
     of: u64,
     next: u64,
     transactions: u64,
 }
 
 impl Served {
-    /// `transactions` transactions of `per` references each, above a pool like `options`.
+    /// Creates `transactions` transactions of `per` references each, above a pool with
+    /// `options`.
     pub fn new(
         options: &Tier1Options,
         source: Box<dyn Source>,

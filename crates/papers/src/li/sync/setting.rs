@@ -1,4 +1,4 @@
-//! A database system, its file cache and its disks, as the thesis has them (li 4.4).
+//! A database system, its file cache and its disks, as in the thesis (li 4.4).
 
 use millpond_base::Share;
 use millpond_workload::trace::Source;
@@ -10,16 +10,16 @@ use crate::storage::{
 };
 use millpond_lab::tier1::{SyncRule, Tier1Options};
 
-/// Bytes of a page of InnoDB's.
+/// Bytes of an InnoDB page.
 pub(super) const PAGE_BYTES: u64 = 16 << 10;
-/// Sectors of it.
+/// Sectors of a page.
 pub(super) const PAGE: u64 = PAGE_BYTES / 512;
 
 /// InnoDB's default for the share of the pool that may be dirty.
 const POOL_DIRTY: f64 = 0.9;
-/// Share of the gap that a recovery frees: little, as InnoDB does.
+/// Share of the gap that a recovery frees, which is small, as in InnoDB.
 const FREED: f64 = 1.0 / 32.0;
-/// Pages that the kernel writes in the background at a time: 1,024 of 4 KiB, as Linux does.
+/// Pages per background write of the kernel: 1,024 of 4 KiB, as in Linux.
 const BATCH: usize = 256;
 
 /// Set-up of a cell: the pool's work, and the storage below it.
@@ -31,14 +31,14 @@ pub(super) struct Setting {
     /// Pages of the pool and of the file cache, as shares of the data.
     pub pool: f64,
     pub cache: f64,
-    /// Logical writes that the log has room for.
+    /// Logical writes that fit into the log.
     pub gap: u64,
     /// Share of the file cache that may be dirty.
     pub dirty: f64,
-    /// `true` if the kernel writes the least recently used pages, `false` if it writes in the order
-    /// of places.
+    /// `true` if the kernel writes the least recently used pages, `false` if it writes in disk
+    /// order.
     pub by_last_use: bool,
-    /// Bytes of the array's write-back cache; nothing for one disk.
+    /// Bytes of the array's write-back cache; `None` for one disk.
     pub array: Option<u64>,
     pub disk: DiskSpec,
     /// Requests that a drive holds.
@@ -49,8 +49,9 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// His ratios: pool and file cache of 24 % of the data, one disk. How much of his file cache
-    /// may be dirty he does not say; here the kernel writes hardly anything of its own accord.
+    /// Returns his ratios: pool and file cache of 24 % of the data, one disk. He does not state
+    /// the allowed dirty share of his file cache; here the kernel writes almost nothing of its
+    /// own accord.
     pub fn new(rule: SyncRule, data: u64, gap: u64, seed: u64) -> Setting {
         Setting {
             rule,
@@ -69,7 +70,7 @@ impl Setting {
         }
     }
 
-    /// With seeks this many times as long.
+    /// Multiplies the seek times.
     pub fn seeks(&mut self, times: f64) {
         self.disk.seeks = self.disk.seeks.map(|seek| (seek as f64 * times) as Nanos);
     }
@@ -94,7 +95,7 @@ impl Setting {
     /// not measured.
     ///
     /// # Errors
-    /// The source's.
+    /// The source's errors.
     pub fn run(
         &self,
         source: Box<dyn Source>,

@@ -1,4 +1,4 @@
-//! A figure whose cells are systems: where they run, what is varied, when they sync.
+//! A figure whose cells are systems, by storage, variant and sync rule.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,19 +16,19 @@ use super::setting::{PAGE, PAGE_BYTES};
 pub(super) const DISK: (&str, &str) = ("disk", "as his");
 pub(super) const ARRAY: (&str, &str) = ("array", "as his");
 
-/// Runs one cell: what may be recorded, the cell, its rule.
+/// Runs one cell. The arguments are the recordings, the cell and its rule.
 pub(in crate::li) type Run =
     fn(&mut Traces, Scale, &Cell, SyncRule, &mut dyn Watch) -> Result<SystemStat, FigureError>;
 
-/// A figure of systems. The axes are those of `Places`: `trace` is where they run, `size` what is
-/// varied, `policy` when they sync.
+/// A figure of systems with the axes of `Places`: `trace` is the storage, `size` the variant,
+/// `policy` the sync rule.
 pub(in crate::li) struct Systems {
     pub about: About,
     pub scale: Scale,
     pub traces: Rc<RefCell<Traces>>,
-    /// Storage that the figure runs on, each with the variant of its set-up.
+    /// Storage of the figure, each with the variant of its set-up.
     pub places: Vec<(&'static str, &'static str)>,
-    /// Names of the rules that are run.
+    /// Names of the sync rules.
     pub rules: Vec<&'static str>,
     /// Seconds of a cell at a scale.
     pub seconds: f64,
@@ -36,7 +36,7 @@ pub(in crate::li) struct Systems {
     pub draw: fn(&Table) -> Section,
 }
 
-/// Columns of `iostat`, per second and per transaction, and counts of the calls.
+/// Returns the columns of `iostat`, per second and per transaction, and counts of the calls.
 pub(super) fn fields(stat: &SystemStat) -> Fields {
     let transactions = stat.transactions.max(1) as f64;
     let seconds = (stat.time as f64 / 1e9).max(1e-9);
@@ -106,10 +106,10 @@ impl Figure for Systems {
     }
 }
 
-/// Columns of a table, and how they are called.
+/// Columns of a table, with their headings.
 pub(super) type Columns = [(&'static str, &'static str)];
 
-/// A table of means: a row for each place, variant and rule.
+/// Returns a table of means: a row for each place, variant and rule.
 pub(super) fn table(rows: &Table, columns: &Columns) -> Table {
     const AXES: [&str; 3] = ["trace", "size", "policy"];
     let head = ["on", "with", "system"].into_iter().chain(columns.iter().map(|(_, name)| *name));

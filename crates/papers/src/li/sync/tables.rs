@@ -23,15 +23,15 @@ const ABOUT: About = About {
            fewest sectors for a transaction.",
 };
 
-/// Bytes of log that a transaction writes.
+/// Bytes of log per transaction.
 const LOG: f64 = 2700.0;
-/// His log, and his array's cache, as shares of his data of 1 GB.
+/// His log, and his array's cache, as shares of his 1 GB of data.
 const LOG_SHARE: f64 = 0.2;
 const ARRAY_CACHE: f64 = 0.256;
-/// The part of the transactions that warms everything up.
+/// Inverse of the warm-up's part of the transactions.
 const WARM: u64 = 3;
 
-/// The figure.
+/// Returns the figure.
 pub(in super::super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Systems {
     Systems {
         about: ABOUT,
@@ -55,7 +55,7 @@ fn run(
     tpcc(traces, cell, rule, watch, |_| {})
 }
 
-/// Runs TPC-C on the cell's disks, with what `change` does to the setting.
+/// Runs TPC-C on the cell's disks, with the setting modified by `change`.
 ///
 /// # Errors
 /// [`FigureError`].
@@ -77,7 +77,7 @@ pub(super) fn tpcc(
     setting.run(Box::new(Given::new(&recorded)), per, (transactions / WARM, transactions))
 }
 
-/// His ratios, of the data as loaded.
+/// Returns a setting with his ratios to the loaded data.
 fn setting(recorded: &Recorded, rule: SyncRule, repetition: u32) -> Setting {
     let writes = recorded.batch.marks.iter().filter(|mark| mark.is_write()).count();
     let per_transaction = writes as f64 / recorded.transactions.max(1) as f64;
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::experiment::Unwatched;
 
-    /// Transactions of four references to 500 pages, every other one a write.
+    /// Makes transactions of four references to 500 pages, every other one a write.
     fn recorded(seed: u64) -> Recorded {
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut batch = Batch::default();

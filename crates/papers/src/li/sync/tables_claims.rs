@@ -9,10 +9,10 @@ use millpond_lab::verdict::{Bounds, Named, above, at_least, below, claim_named};
 
 const RULES: [&str; 3] = ["org", "rec", "range"];
 
-/// Points by which a ratio may be off that is to be his.
+/// Tolerance, in points, of a ratio that should be his.
 const NEAR: f64 = 0.05;
 
-/// The columns that the sentences are about.
+/// Columns that the sentences concern.
 pub(super) struct Columns {
     per_second: Places,
     written_per_second: Places,
@@ -36,12 +36,12 @@ impl Columns {
     }
 }
 
-/// Within some points of a ratio of his.
+/// Returns bounds of some points around a ratio of his.
 fn near(ratio: f64) -> Bounds {
     (ratio - NEAR, ratio + NEAR)
 }
 
-/// Ratios of systems at a place.
+/// Returns ratios of systems at a place.
 fn ratios(places: &Places, at: Place<'_>, pairs: &[(&str, &str)]) -> Named {
     let of = |(above, below): &(&str, &str)| {
         (format!("{above}/{below}"), places.ratio(at, above, below))
@@ -110,7 +110,7 @@ fn on_disk(columns: &Columns) -> Vec<Claim> {
     ]
 }
 
-/// One system's service time on the array over that on the disk.
+/// Returns one system's service time on the array over that on the disk.
 fn shorter(columns: &Columns, rule: &str) -> (String, Option<Interval>) {
     (format!("{rule} on the array over the disk"), columns.service.moved(rule, ARRAY, DISK))
 }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::li::places::made_up;
 
-    /// Values of org, rec and range on the disk and on the array.
+    /// Makes values of org, rec and range on the disk and on the array.
     fn places(disk: [f64; 3], array: [f64; 3]) -> Places {
         let mut values = Vec::new();
         for (at, of) in [(DISK, disk), (ARRAY, array)] {
@@ -178,7 +178,7 @@ mod tests {
         claims(columns).iter().map(Claim::verdict).collect()
     }
 
-    /// His tables.
+    /// Returns his tables.
     fn his() -> Columns {
         Columns {
             per_second: places([1134.2, 1936.87, 1822.17], [2511.2, 2698.83, 3194.03]),
@@ -206,7 +206,7 @@ mod tests {
             written: places([100.0, 90.0, 95.0], [100.0, 90.0, 95.0]),
         };
         assert_eq!(verdicts(&columns), ["no"; 17]);
-        // A little beside his ratios, in the same direction.
+        // Values slightly off his ratios, in the same direction.
         let beside = Columns {
             per_second: places([100.0, 190.0, 165.0], [100.0, 110.0, 120.0]),
             written: places([100.0, 100.0, 70.0], [100.0, 100.0, 70.0]),

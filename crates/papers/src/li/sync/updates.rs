@@ -38,7 +38,7 @@ const THINK: u64 = 1_000_000;
 
 const AT: Place<'static> = ("updates", "as his");
 
-/// The figure.
+/// Returns the figure.
 pub(in super::super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Systems {
     Systems {
         about: ABOUT,
@@ -52,7 +52,7 @@ pub(in super::super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Sy
     }
 }
 
-/// Writes without the generator's own dsync requests: the first tier has them.
+/// Writes without the generator's own dsync requests, which the first tier sends.
 struct Plain(Box<dyn Source>);
 
 impl Source for Plain {
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::li::places::made_up;
 
-    /// Values of org, rec and range.
+    /// Makes values of org, rec and range.
     fn places(values: [f64; 3]) -> Places {
         let named = [("org", values[0]), ("rec", values[1]), ("range", values[2])];
         let rows: Vec<_> = named.iter().map(|(rule, value)| (AT, *rule, *value)).collect();
@@ -193,7 +193,7 @@ mod tests {
         let org = of(SyncRule::EachWrite);
         assert_eq!(org, of(SyncRule::EachWrite));
         assert_eq!(org.transactions, 24_000);
-        // Calls that the run's end cut off are not on the disk.
+        // Calls that the end of the run cut off are not on the disk.
         let written = org.meter.sectors_written / PAGE + org.left_dirty;
         assert_eq!(written, org.writes);
         let [rec, range] = [SyncRule::EachRecov, SyncRule::Ranges].map(&mut of);

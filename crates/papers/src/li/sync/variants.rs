@@ -1,4 +1,4 @@
-//! `why-4`, which is ours: what decides whether rec or nio is faster on one disk.
+//! `why-4`, a figure of ours: the parameter that makes rec or nio faster on one disk.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -25,7 +25,7 @@ const ABOUT: About = About {
 /// Name of a variant, and its change of the setting.
 type Variant = (&'static str, fn(&mut Setting));
 
-/// Variants: each changes one thing.
+/// Variants, each with one change.
 const VARIANTS: [Variant; 10] = [
     ("as his", |_| {}),
     ("half the seeks", |setting| setting.seeks(0.5)),
@@ -39,10 +39,10 @@ const VARIANTS: [Variant; 10] = [
     ("file cache 48 %", |setting| setting.cache = 0.48),
 ];
 
-/// The one that is looked at on the array, too.
+/// Variant that also runs on the array.
 const BY_LAST_USE: Place<'static> = ("array", "kernel by last use");
 
-/// The figure.
+/// Returns the figure.
 pub(in super::super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Systems {
     let chosen = scale.pick(&VARIANTS[..2], &VARIANTS[..], &VARIANTS[..]);
     Systems {

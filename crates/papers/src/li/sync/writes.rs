@@ -23,7 +23,7 @@ const PAGES: u64 = 1_000_000;
 const WRITES: u64 = 2_000_000;
 /// 200 MB in pages of 4 KiB.
 const CACHE: u64 = 51_200;
-/// Share of them that may be dirty, and pages that the kernel writes at a time.
+/// Share of the cache that may be dirty, and pages per background write of the kernel.
 const DIRTY: f64 = 0.9;
 const BATCH: usize = 1024;
 
@@ -35,17 +35,17 @@ pub(in super::super) struct Writes {
     pub scale: Scale,
 }
 
-/// Structure in which the program remembers the pages that it has to sync later.
+/// Way in which the program remembers the pages to sync later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Program {
-    /// Each deferred write has a dsync of its own, as the text has it.
+    /// Each deferred write has its own dsync, as in the text.
     Each,
     /// A page that waits for its dsync is not listed again, as in the sync list of 4.3.2.
     Listed,
 }
 
-/// Runs: the program, the length of the file in units of the distribution, and the shares of writes
-/// that are synced at once.
+/// Runs, by name: the program, the length of the file in units of the distribution, and the shares
+/// of writes that are synced at once.
 const PROGRAMS: [(&str, Program, u64, &[&str]); 3] = [
     ("each", Program::Each, 40, &SHARES),
     ("listed", Program::Listed, 40, &["10"]),
@@ -59,16 +59,17 @@ struct Run {
     span: u64,
     /// Share of the writes that are synced at once.
     share: f64,
-    /// Writes until the others are.
+    /// Number of writes after which the other writes are synced.
     delay: u64,
-    /// A part of everything.
+    /// Divisor of all sizes.
     part: u64,
     seed: u64,
 }
 
 impl Run {
-    /// The generator's writes; those that are synced at once have their dsync request behind them.
-    /// The requests of the others come then, or never, if the program lists them.
+    /// Returns the generator's writes. A write that is synced at once is followed by its dsync
+    /// request. The requests of the others come after the delay, or never if the program lists
+    /// them.
     fn source(&self) -> Result<Box<dyn Source>, FigureError> {
         let delay = match self.program {
             Program::Each => self.delay / self.part,
@@ -85,7 +86,7 @@ impl Run {
         generate("exponential", &params, Seed(self.seed)).map_err(FigureError::of)
     }
 
-    /// Physical writes: all that are made, also those that the kernel does for want of room.
+    /// Counts all physical writes, including those that the kernel makes for lack of room.
     fn physical(&self) -> Result<u64, FigureError> {
         let mut source = self.source()?;
         let capacity = (CACHE / self.part) as usize;
@@ -120,7 +121,7 @@ impl Run {
                 }
             }
         }
-        // What still waits at the end is synced then.
+        // Pages that still wait at the end are synced then.
         Ok((written + cache.dirty_pages()) as u64)
     }
 }
@@ -214,7 +215,7 @@ fn draw(rows: &Table) -> Section {
     }
 }
 
-/// A program's values for two shares or two delays, one over the other.
+/// Two shares and delays of a program whose values are divided, one by the other.
 type Pair<'a> = ([&'a str; 2], [&'a str; 2]);
 
 fn ratios(grid: &Grid, pairs: impl IntoIterator<Item = Pair<'static>>) -> Named {
@@ -240,7 +241,7 @@ fn claims(grid: &Grid) -> Vec<Claim> {
         vec!["each", share, delay]
     }
     let pairs = [(place("10", "200"), place("10", "5")), (place("90", "5"), place("90", "200"))];
-    // The root of the one reduction over the other: below 1 where the one is the smaller.
+    // Root of one reduction over the other: below 1 if the first one is smaller.
     let reductions = ("root of one over the other".to_string(), grid.ratio_over(&pairs));
     let third = |says: &str, program: &str| {
         claim_named(says, &vec![at(program, "10", "200")], below(1.0 / 3.0))
@@ -298,7 +299,7 @@ mod tests {
 
     #[test]
     fn each_sentence_is_decided_on_both_sides() {
-        // The share at once, and of the rest the less the longer.
+        // The share that is synced at once, and a part of the rest that falls with the delay.
         let his = |share: f64, delay: f64| {
             share / 100.0 + (1.0 - share / 100.0) * (0.2 + 3.0 / (delay + 5.0))
         };

@@ -2,9 +2,9 @@
 //! TPC-C, for his thirteen policies.
 //!
 //! His data are ten warehouses, about 900 MB, and a run takes 1,200 seconds. Here a pool is the
-//! same share of the data. What is bound by I/O runs over memory that is slowed down to a SATA
-//! drive; it is warmed up before it is slow. Processor times are measured over memory, where no
-//! time is spent on waiting for the device's clock.
+//! same share of the data. I/O-bound runs use memory that is slowed down to a SATA drive after
+//! the warm-up. Processor times are measured over plain memory, without waits for the device's
+//! clock.
 
 use crate::experiment::{About, Figure, Need, Scale};
 use crate::luan::live::{
@@ -48,14 +48,14 @@ const FIG_18: About = About {
            high.",
 };
 
-/// Sizes of figure 16: half of his table 2, and at the paper scale all of it.
+/// Sizes of figure 16: half of those in his table 2, and all of them at the paper scale.
 const SIZES: [u32; 5] = [2560, 5120, 10_240, 17_920, 25_600];
 /// Sizes of figure 17, the last two those of figure 20.
 const CPU_SIZES: [u32; 5] = [2560, 10_240, 25_600, 89_600, 102_400];
 /// Sizes of figure 17 that wait for the device, for comparison.
 const IO_SIZES: [u32; 2] = [2560, 10_240];
 
-/// The sizes of figure 16.
+/// Returns the sizes of figure 16.
 fn sizes(scale: Scale) -> Vec<u32> {
     match scale {
         Scale::Quick => vec![SIZES[2], SIZES[4]],
@@ -64,11 +64,11 @@ fn sizes(scale: Scale) -> Vec<u32> {
     }
 }
 
-/// Machine part of a run: device, pool size, threads and time.
+/// Machine of a run: device, pool size, threads and time.
 struct Place {
     scale: Scale,
     device: DeviceSpec,
-    /// Size of the pool in pages of his data; `None` for room for everything.
+    /// Size of the pool in pages of his data; `None` for a pool with room for everything.
     size: Option<u32>,
     threads: u32,
     seconds: f64,
@@ -87,7 +87,7 @@ impl Place {
         let setup = Setup::new();
         let options = setup.options.page_size(8192).policy(by);
         let pool = self.size.map(|size| Size::Share(f64::from(size) / HIS_PAGES));
-        // The data twice, a pool with room for everything, and what grows in it.
+        // The data twice, a pool with room for everything, and its growth.
         let memory = scale.pick(256 << 20, 3 << 30, 64 << 30);
         Job {
             axes,
@@ -107,7 +107,7 @@ impl Place {
     }
 }
 
-/// A run's row: per logical read, what it took and what it replaced.
+/// Returns a run's row: time and replaced pages per logical read.
 fn rows(job: &Job, end: &End, instance: &dyn Instance) -> Vec<Row> {
     let of_run = row(job, end, instance).with("by", instance.info().policy.as_str());
     let End::Ran(outcome) = end else { return vec![of_run] };
@@ -150,7 +150,7 @@ fn figure_17(scale: Scale, loaded: &Loaded) -> LiveFigure {
     let io = IO_SIZES.into_iter().map(|size| (IO, sata(scale), size));
     let cpu = CPU_SIZES.into_iter().map(|size| (CPU, DeviceSpec::Memory, size));
     let mut jobs = Vec::new();
-    // The smallest pools have no room for the data of the quick scale.
+    // The smallest pools are too small for the data of the quick scale.
     for (bound, device, size) in io.chain(cpu).filter(|at| scale != Scale::Quick || at.2 > 10_000) {
         let seconds = scale.pick(0.05, 0.5, 1200.0);
         let place = Place { scale, device, size: Some(size), threads: cores(), seconds };
@@ -176,7 +176,7 @@ fn figure_18(scale: Scale, loaded: &Loaded) -> LiveFigure {
     LiveFigure::new(FIG_18, jobs, loaded, draw_sharing).with_rows(rows)
 }
 
-/// The live figures for one scale.
+/// Returns the live figures for one scale.
 pub fn figures(scale: Scale) -> Vec<Box<dyn Figure>> {
     let loaded = Loaded::default();
     let all = [figure_16(scale, &loaded), figure_17(scale, &loaded), figure_18(scale, &loaded)];

@@ -2,8 +2,8 @@
 //! 2 and 6, figure 19), execution time (figures 17 and 20, table 7) and the cost of sharing (figure
 //! 18).
 //!
-//! The runs are the caller's, who has an engine. Rows have `policy` (the paper's name), `size` (as
-//! the paper's, in pages of 115,200), `repetition`, and the columns that each function names.
+//! The caller, who has an engine, makes the runs. Rows have `policy` (the paper's name), `size`
+//! (the paper's, in pages of 115,200), `repetition`, and the columns that each function names.
 
 mod figures;
 mod parts;

@@ -11,14 +11,14 @@ use millpond_lab::verdict::{above, claim};
 pub(super) const AXES: [&str; 2] = ["policy", "size"];
 pub(super) const READS: &str = "logical_reads_per_s";
 
-/// All names but these.
+/// Returns all names except these.
 pub(super) fn others(without: &[&str]) -> Vec<&'static str> {
     NAMES.iter().filter(|name| !without.contains(name)).copied().collect()
 }
 
-/// One policy over another: the geometric mean of the ratios at these sizes.
+/// Returns one policy over another: the geometric mean of the ratios at these sizes.
 pub(super) fn over(grid: &Grid, sizes: &[&str], one: &str, other: &str) -> Option<Interval> {
-    // All sizes are needed: one that is missing would not count.
+    // All sizes are needed, since a missing one would not count.
     for (policy, size) in sizes.iter().flat_map(|size| [(one, size), (other, size)]) {
         grid.mean(&[policy, size])?;
     }
@@ -26,7 +26,7 @@ pub(super) fn over(grid: &Grid, sizes: &[&str], one: &str, other: &str) -> Optio
     grid.ratio_over(&pairs)
 }
 
-/// A claim that each of `high` has more than each of `low`, over these sizes.
+/// Claims that each of `high` has more than each of `low`, over these sizes.
 pub(super) fn apart(
     grid: &Grid,
     sizes: &[&str],
@@ -43,7 +43,8 @@ pub(super) fn apart(
     claim(says, &named, above(1.0))
 }
 
-/// The rank correlation of two columns over the policies at one size, in rows of one repetition.
+/// Returns the rank correlation of two columns over the policies at one size, in rows of one
+/// repetition.
 pub(super) fn correlation(rows: &Table, size: &str, columns: [&str; 2]) -> Option<f64> {
     let of = |column| -> Option<Vec<f64>> {
         let grid = Grid::of(rows, &AXES, column);
@@ -52,7 +53,7 @@ pub(super) fn correlation(rows: &Table, size: &str, columns: [&str; 2]) -> Optio
     spearman(&of(columns[0])?, &of(columns[1])?)
 }
 
-/// The mean of a number over sizes; `None` if one has none.
+/// Returns the mean of a number over sizes; `None` if a size has no number.
 pub(super) fn mean_over(sizes: &[&str], number: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let all: Option<Vec<f64>> = sizes.iter().map(|size| number(size)).collect();
     Interval::of(&all?).map(|interval| interval.mean)

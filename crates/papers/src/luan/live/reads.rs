@@ -1,5 +1,4 @@
-//! Logical reads live (luan figures 16 and 19, tables 2 and 6), and what they have to do with hit
-//! ratios.
+//! Live logical reads (luan figures 16 and 19, tables 2 and 6), and their relation to hit ratios.
 
 use super::parts::{AXES, READS, apart, correlation, others};
 use crate::experiment::Grid;
@@ -33,7 +32,7 @@ const TABLE_2: [[u32; 10]; 13] = [
 /// LRU's place in the tables.
 const LRU: usize = 2;
 
-/// The widest gap between the policies at a size.
+/// Returns the widest gap between the policies at a size.
 fn gap(grid: &Grid, size: &str) -> Option<f64> {
     let all: Option<Vec<f64>> = NAMES.iter().map(|p| grid.mean(&[p, size])).collect();
     let (least, most) = all?
@@ -42,8 +41,8 @@ fn gap(grid: &Grid, size: &str) -> Option<f64> {
     Some(most - least)
 }
 
-/// Returns the change in logical reads per point of hit ratio between two sizes, all policies
-/// together.
+/// Returns the change in logical reads per point of hit ratio between two sizes, over all
+/// policies.
 fn per_point(rows: &Table, from: &str, to: &str) -> Option<f64> {
     let gain = |column| -> Option<f64> {
         let grid = Grid::of(rows, &AXES, column);
@@ -55,7 +54,8 @@ fn per_point(rows: &Table, from: &str, to: &str) -> Option<f64> {
     (hits > 0.0).then_some(gain(READS)? / hits)
 }
 
-/// Figure 16 with tables 2 and 6 and figure 19: columns `hit_ratio` and `logical_reads_per_s`.
+/// Draws figure 16 with tables 2 and 6, and figure 19, from the columns `hit_ratio` and
+/// `logical_reads_per_s`.
 pub fn draw_reads(rows: &Table) -> Section {
     let grid = Grid::of(rows, &AXES, READS);
     let hits = Grid::of(rows, &AXES, "hit_ratio");
@@ -104,7 +104,7 @@ pub fn draw_reads(rows: &Table) -> Section {
     section
 }
 
-/// Ours over LRU at each size, and his where his table has it.
+/// Formats our ratio to LRU at each size, and his where his table has it.
 fn beside_lru(grid: &Grid, sizes: &[&str], at: usize) -> String {
     let each = sizes.iter().map(|size| {
         let ours = grid.ratio(&[NAMES[at], size], &[NAMES[LRU], size]);
@@ -169,7 +169,7 @@ fn relations(rows: &Table, sizes: &[&str]) -> Vec<Claim> {
         Some(gap(&grid, most)? / gap(&grid, least)?)
     });
     let worth = each_repetition(rows, |of_it| {
-        // With two sizes both gains would be the same one.
+        // With two sizes, both gains would be the same.
         if sizes.len() < 3 {
             return None;
         }
@@ -206,7 +206,7 @@ mod tests {
 
     const SIZES: [u32; 5] = [2560, 5120, 10_240, 17_920, 25_600];
 
-    /// Two repetitions of a hit ratio and logical reads by policy and size.
+    /// Makes two repetitions of a hit ratio and logical reads by policy and size.
     fn rows(value: &dyn Fn(usize, usize) -> (f64, f64)) -> Table {
         let columns = ["policy", "size", "repetition", "hit_ratio", READS];
         let mut table = Table::new(columns);

@@ -1,4 +1,4 @@
-//! Added cost of a logical read where several workers share the pool (luan figure 18).
+//! Added cost of a logical read when several workers share the pool (luan figure 18).
 
 use super::parts::others;
 use crate::experiment::Grid;
@@ -9,12 +9,12 @@ use millpond_lab::report::{Bar, BarPlot, Claim, Section};
 use millpond_lab::table::{Table, Value};
 use millpond_lab::verdict::{above, claim};
 
-/// The policy without hits or lists, whose cost of sharing is the engine's own.
+/// Policy without hit hooks or lists, whose cost of sharing is the engine's own.
 pub const RANDOM: &str = "RANDOM";
 
 const TIME: &str = "worker_us";
 const CLOCKS: [&str; 4] = ["GCLOCK", "CLOCK", "CAR", "CART"];
-/// Policies of which he says only that they cost more than the four.
+/// Policies about which he only states that they cost more than the four.
 const REST: [&str; 6] = ["2Q-Simple", "2Q-Full", "ARC", "LRFU", "FBR", "LRU-2"];
 
 /// Returns the cost of a logical read with all workers less its cost with one, by policy and
@@ -40,7 +40,7 @@ fn shared(rows: &Table) -> Option<Table> {
     Some(table)
 }
 
-/// Figure 18: columns `workers`, `policy` (with [`RANDOM`] among them), `worker_us`,
+/// Draws figure 18 from the columns `workers`, `policy` (including [`RANDOM`]), `worker_us`,
 /// `latch_ns_per_read` and `latch_conflicts_per_read`.
 pub fn draw_sharing(rows: &Table) -> Section {
     let mut section = Section {
@@ -130,7 +130,7 @@ mod tests {
         for workers in [1u64, 2] {
             for policy in NAMES.iter().copied().chain([RANDOM]) {
                 for repetition in 1u64..=2 {
-                    // What disturbs a repetition disturbs both of its runs.
+                    // A disturbance of a repetition affects both of its runs.
                     let base = 1.0 + repetition as f64 / 10.0;
                     let more = if workers == 2 { cost(policy) } else { 0.0 };
                     table.rows.push(vec![

@@ -1,4 +1,4 @@
-//! Execution time of a logical read, live, and its part in throughput (luan figures 17, 19 and 20,
+//! Live execution time of a logical read, and its part in throughput (luan figures 17, 19 and 20,
 //! table 7).
 
 use super::parts::{AXES, READS, apart, correlation, mean_over, others};
@@ -17,18 +17,18 @@ pub const CPU: &str = "CPU";
 
 const TIME: &str = "execution_us";
 
-/// Final scores on execution time (table 7), the longest being the highest; by policy as in
-/// [`NAMES`].
+/// Final scores on execution time (table 7), by policy as in [`NAMES`]; the longest time has the
+/// highest score.
 const TABLE_7: [f64; 13] =
     [-22.0, -22.0, -13.0, -2.0, -0.5, -0.5, -14.0, -5.5, 12.5, 20.0, 24.0, 15.5, 7.5];
 
-/// The sizes at which nearly everything is in memory (figure 20).
+/// Returns the sizes at which nearly everything is in memory (figure 20).
 fn large<'a>(sizes: &[&'a str]) -> Vec<&'a str> {
     sizes.iter().filter(|s| s.parse().is_ok_and(|s: f64| s > 80_000.0)).copied().collect()
 }
 
-/// Figures 17 and 20 with table 7: columns `bound` ([`IO`] or [`CPU`]), `hit_ratio`,
-/// `logical_reads_per_s`, `execution_us`, `evictions_per_read` and `read_share`.
+/// Draws figures 17 and 20 with table 7 from the columns `bound` ([`IO`] or [`CPU`]),
+/// `hit_ratio`, `logical_reads_per_s`, `execution_us`, `evictions_per_read` and `read_share`.
 pub fn draw_times(rows: &Table) -> Section {
     let cpu = rows.only("bound", CPU);
     let grid = Grid::of(&cpu, &AXES, TIME);
@@ -137,7 +137,7 @@ fn claims(rows: &Table, cpu: &Table, grid: &Grid) -> Vec<Claim> {
 mod tests {
     use super::*;
 
-    /// Two repetitions at sizes of both bounds: `value` has hit ratio, reads and time.
+    /// Makes two repetitions at sizes of both bounds; `value` gives hit ratio, reads and time.
     fn rows(value: &dyn Fn(usize, &str) -> [f64; 3]) -> Table {
         let columns = ["bound", "policy", "size", "repetition", "hit_ratio", READS, TIME];
         let mut table = Table::new(columns.into_iter().chain(["evictions_per_read"]));
@@ -168,8 +168,8 @@ mod tests {
             assert_eq!(claim.holds, Some(true), "{}: {}", claim.says, claim.here);
         }
         assert_eq!((his.table.rows.len(), his.plots.len()), (13, 2));
-        // Execution time runs the other way round: where I/O is the bound it orders logical reads
-        // against itself, and where the CPU is, along with itself.
+        // Execution time is reversed: I/O-bound runs order logical reads against it, and
+        // CPU-bound runs in its order.
         let reversed = draw_times(&rows(&|at, bound| {
             let time = 100.0 - TABLE_7[at] + at as f64 * 1e-3;
             [at as f64, if bound == IO { 1e3 - time } else { time }, time]
@@ -177,7 +177,7 @@ mod tests {
         let verdicts: Vec<_> = reversed.claims.iter().map(|claim| claim.holds).collect();
         assert_eq!(verdicts[..3], [Some(false); 3], "{verdicts:?}");
         assert_eq!(verdicts[5..], [Some(false)], "{verdicts:?}");
-        // Hit ratio orders logical reads the wrong way round where I/O is the bound.
+        // Hit ratio orders logical reads in reverse for I/O-bound runs.
         let against = draw_times(&rows(&|at, bound| {
             let hit = at as f64;
             [hit, if bound == IO { -hit } else { hit }, 100.0 + TABLE_7[at]]

@@ -1,8 +1,8 @@
-//! The file cache beside one that is slow and obvious.
+//! Tests of the file cache against a slow and obvious one.
 
 use super::*;
 
-/// All pages in the order of their use, with their state.
+/// Slow cache: all pages in the order of their use, with their state.
 struct Slow {
     capacity: usize,
     limit: usize,

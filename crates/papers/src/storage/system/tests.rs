@@ -1,4 +1,4 @@
-//! Systems small enough to follow by hand.
+//! Tests with systems small enough to follow by hand.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use super::super::queue::Elevator;
 use super::super::single::Single;
 use super::*;
 
-/// Transactions that are written down.
+/// Listed transactions.
 struct Given(VecDeque<Vec<(u64, Mark)>>);
 
 impl Requests for Given {
@@ -26,7 +26,7 @@ fn read(page: u64) -> (u64, Mark) {
     (page, Mark::READ)
 }
 
-/// Each request takes a millisecond, one after the other.
+/// Device that takes a millisecond per request, one after the other.
 #[derive(Default)]
 struct Slow {
     queue: VecDeque<Request>,
@@ -110,8 +110,8 @@ fn the_cleaner_writes_one_after_the_other_and_clients_wait_where_it_has_too_much
     let all = [pair(1), pair(2), pair(3), pair(4)].concat();
     let (stat, sent) = run(options(1), vec![all.clone()]);
     assert_eq!(sent, [(1, 1, true), (2, 1, true), (3, 1, true)], "each has its call");
-    // One at work and one behind it: the third and the fourth wait a turn each, and then one is
-    // at work and one behind it again.
+    // One call is running and one is queued. The third and the fourth wait a turn each, and
+    // then one is running and one queued again.
     assert_eq!((stat.time, stat.syncs), (2 * MILLI, 0));
     let patient = SystemOptions { backlog: 10, ..options(1) };
     assert_eq!(run(patient, vec![all]).0.time, 0);
@@ -180,7 +180,7 @@ fn every_dirty_page_is_written_once_per_call_on_a_disk_too() {
     let large = SystemOptions { cache: 10_000, dirty: 1.0, ..options(1) };
     let mut disk = Single::new(DiskSpec::default(), Elevator::default(), 1);
     let mut given = Given(all.into());
-    // One client: calls are in order.
+    // With one client, calls are in order.
     let stat = System::new(large, &mut disk, &mut given).run(0, 2_000).unwrap();
     assert_eq!((stat.synced, stat.left_dirty), (expected, dirty.len() as u64));
     assert!(stat.meter.sectors_written <= expected * 32);

@@ -6,12 +6,12 @@ use super::drawn::{Best, PASS, Pass};
 use super::hunted::{Hunted, Plan};
 use crate::contract::{EvictRequest, Frames, Host};
 
-/// Frames looked at together, so that their cache lines load together.
+/// Frames examined together, so that their cache lines load together.
 const BATCH: usize = 64;
-/// Lines of the next pass that begin to load before each offer: more than a core loads at once
-/// would make it wait.
+/// Lines of the next pass to prefetch before each offer; a core would stall on more than it loads
+/// at once.
 const LINES_PER_OFFER: usize = 12;
-/// One eviction: what it works with, what it still may do, what it has done.
+/// State of one eviction: its inputs, its remaining steps, its results.
 struct Hunt<'a, T: Hunted, H: ?Sized> {
     hunted: &'a T,
     plan: Plan,
@@ -21,18 +21,18 @@ struct Hunt<'a, T: Hunted, H: ?Sized> {
     steps_left: u32,
     wanted: u32,
     taken: u32,
-    /// The last result of the host's `has_enough`.
+    /// Last result of the host's `has_enough`.
     has_enough: bool,
     /// Frames of a sample with its candidates; 0 if they cannot be drawn ahead.
     pass: u32,
-    /// The frames looked at last, and what they are worth.
+    /// Frames examined last, and their values.
     drawn: [u32; BATCH],
     values: [f32; BATCH],
 }
 
 impl<T: Hunted, H: Host + ?Sized> Hunt<'_, T, H> {
-    /// Draws `count` frames at random, or takes those from `start` on; their cache lines are under
-    /// way together while each is valued, live or not.
+    /// Draws `count` frames at random, or takes those from `start` on. Their cache lines load
+    /// together while each is valued, live or not.
     #[inline(always)]
     fn draw(&mut self, count: usize, start: Option<u32>) {
         let (frames, len) = (self.frames, self.frames.len());
@@ -48,8 +48,8 @@ impl<T: Hunted, H: Host + ?Sized> Hunt<'_, T, H> {
         self.hunted.values(self.plan.now, values, |i| frames.meta(FrameId(drawn[i])));
     }
 
-    /// Looks at up to `count` frames, random ones or those from `start` on, until `each` says
-    /// that it has enough. `each` gets a frame, which need not be live, and its value.
+    /// Examines up to `count` frames, random ones or those from `start` on, until `each` has
+    /// enough. `each` gets a frame, which may not be live, and its value.
     #[inline(always)]
     fn look(
         &mut self,
@@ -91,8 +91,8 @@ impl<T: Hunted, H: Host + ?Sized> Hunt<'_, T, H> {
         best
     }
 
-    /// The frames that the next pass will draw; nothing if they were drawn already. The generator
-    /// stays as it is: whether they are used will be seen.
+    /// Draws the frames of the next pass, unless they were drawn already. The generator keeps its
+    /// state, since the frames may not be used.
     #[inline(always)]
     fn draw_ahead(&self, pass: &mut Pass) {
         let state = self.random.get_seed();
@@ -112,7 +112,7 @@ impl<T: Hunted, H: Host + ?Sized> Hunt<'_, T, H> {
         (pass.len, pass.unasked) = (all, 0);
     }
 
-    /// Begins to load the next lines of `pass`.
+    /// Prefetches the next lines of `pass`.
     #[inline(always)]
     fn ask(&self, pass: &mut Pass, lines: usize) {
         let end = (pass.unasked + lines).min(pass.len);
@@ -122,9 +122,9 @@ impl<T: Hunted, H: Host + ?Sized> Hunt<'_, T, H> {
         pass.unasked = end;
     }
 
-    /// Draws a sample and candidates and offers those that are worth no more than the sample's
-    /// least: what [`Hunt::sample`] and [`Hunt::look`] would come to, but that the next pass loads
-    /// meanwhile.
+    /// Draws a sample and candidates and offers those with values up to the sample's least. The
+    /// result is that of [`Hunt::sample`] and [`Hunt::look`], but the next pass loads at the same
+    /// time.
     #[inline(always)]
     fn pass(&mut self, passes: &mut [Pass; 2]) -> Best {
         let [pass, next] = passes;
@@ -156,7 +156,7 @@ impl<T: Hunted, H: Host + ?Sized> Hunt<'_, T, H> {
         }
         self.draw_ahead(next);
         for (at, frame) in chosen[..count].iter().enumerate() {
-            // Live still: it may have been drawn twice.
+            // Check that it is still live: it may have been drawn twice.
             if !self.is_live(*frame) {
                 continue;
             }
@@ -172,11 +172,11 @@ impl<T: Hunted, H: Host + ?Sized> Hunt<'_, T, H> {
         best
     }
 
-    /// Offers `frame`; whether a frame was taken.
+    /// Offers `frame`; returns `true` if a frame was taken.
     #[inline(always)]
     fn offer(&mut self, frame: u32) -> bool {
         let meta = self.frames.meta(FrameId(frame));
-        // Out of sight first: once it is taken, others may load a page into it at any time.
+        // The frame is hidden first: once it is taken, others may load a page into it at any time.
         let kept = T::vanish(meta);
         match self.host.take(FrameId(frame)) {
             Ok((went, _page)) => {
@@ -186,8 +186,8 @@ impl<T: Hunted, H: Host + ?Sized> Hunt<'_, T, H> {
                 self.taken += 1;
                 return true;
             }
-            // `Absent` may be said of a child that was to be evicted first: it is no reason to
-            // forget.
+            // `Absent` may concern a child that must be evicted first, so it is no reason to forget
+            // the frame.
             Err(why) => T::stay(meta, kept, Some(why)),
         }
         self.has_enough = self.host.has_enough();
@@ -212,7 +212,8 @@ impl<T: Hunted, H: Host + ?Sized> Hunt<'_, T, H> {
         false
     }
 
-    /// A sample and, if more than one frame is wanted, candidates; says what the sample's best are.
+    /// Examines a sample and, if more than one frame is wanted, candidates; returns the sample's
+    /// best.
     #[inline(always)]
     fn step(&mut self, passes: &mut Option<[Pass; 2]>) -> Best {
         let is_last = self.wanted - self.taken <= 1;
@@ -226,7 +227,7 @@ impl<T: Hunted, H: Host + ?Sized> Hunt<'_, T, H> {
         if !is_last && best.len > 0 {
             let threshold = best.found[0].0;
             self.look(self.plan.candidates, None, |hunt, frame, value| {
-                // Live still: it may have been drawn twice.
+                // Check that it is still live: it may have been drawn twice.
                 value <= threshold
                     && hunt.is_live(frame)
                     && (hunt.offer(frame) && hunt.taken == hunt.wanted || hunt.has_enough)
@@ -259,14 +260,14 @@ impl<T: Hunted, H: Host + ?Sized> Hunt<'_, T, H> {
     }
 }
 
-/// Frames of a sample with its candidates, if they can be drawn ahead; else 0.
+/// Returns the frames of a sample with its candidates, if they can be drawn ahead; else 0.
 fn pass_of(plan: &Plan, request: &EvictRequest, frames: u32) -> u32 {
     let all = plan.sample + plan.candidates;
     let is_small = all as usize <= PASS && plan.sample < frames;
     if request.frames > 1 && is_small { all } else { 0 }
 }
 
-/// Evicts as `request` says, with random numbers from `bits` on; how many frames were taken.
+/// Evicts for `request`, with random numbers from `bits` on; returns the number of taken frames.
 #[inline(always)]
 pub fn hunt<T: Hunted, H: Host + ?Sized>(
     hunted: &T,
@@ -292,7 +293,7 @@ pub fn hunt<T: Hunted, H: Host + ?Sized>(
         drawn: [0; BATCH],
         values: [0.0; BATCH],
     };
-    // Who wants one frame, as a simulator does, pays for nothing ahead.
+    // A request for one frame, as in a simulator, pays for no draws ahead.
     let mut passes = (hunt.pass > 0).then_some([Pass::NONE, Pass::NONE]);
     let taken = hunt.run(&mut passes);
     let looked = request.steps_max - hunt.steps_left;

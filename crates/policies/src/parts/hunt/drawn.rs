@@ -1,6 +1,6 @@
-//! A hunt's memory of the frames that it has drawn.
+//! Frames drawn by a hunt.
 
-/// Frames of a sample that are remembered, should better ones be refused.
+/// Number of remembered frames of a sample, in case better ones are refused.
 const BEST: usize = 8;
 
 /// The least valued frames of a sample, least first.
@@ -41,10 +41,10 @@ pub(super) struct Pass {
     pub frames: [u32; PASS],
     pub values: [f32; PASS],
     pub len: usize,
-    /// The first one whose line was not prefetched.
+    /// First frame whose line was not prefetched.
     pub unasked: usize,
-    /// The generator's state before the draws, where its owner must still be; after the sample;
-    /// after the candidates.
+    /// States of the generator: before the draws, which must still be its present one; after the
+    /// sample; after the candidates.
     pub states: [u64; 3],
 }
 

@@ -1,10 +1,10 @@
-//! Frames by a state and by how long ago they were requested.
+//! Frames by a state and by the age of their last request.
 //!
 //! Time is counted in *epochs* of a few requests. A list holds the frames of one state that were
-//! requested in one *group* of epochs: the last eight epochs have a group each, older ones share
-//! groups of two, four, eight …, four to eight groups for each width. A group that grew too old for
-//! its width is appended to the next wider one, whole, so that time passing costs a few operations
-//! per state and epoch, however many frames there are.
+//! requested in one *group* of epochs. The last eight epochs have a group each; older ones share
+//! groups of two, four, eight …, with four to eight groups for each width. A group that is too old
+//! for its width is appended as a whole to the next wider one. So the passage of time costs a few
+//! operations per state and epoch, independent of the number of frames.
 //!
 //! Invariants: (1) a resident frame is in the list that its state and its epoch name.
 
@@ -16,13 +16,13 @@ const LEVELS: usize = 8;
 const GROUPS: u64 = 8;
 const LISTS: usize = LEVELS * GROUPS as usize;
 
-/// The epoch in which lists begin: there are as many before it as groups can be old.
+/// First epoch of the lists; the number of epochs before it is the maximum age of a group.
 pub const FIRST_EPOCH: u64 = GROUPS << LEVELS;
 
-/// Ages in epochs are told apart this well: the first eight, then four to an octave.
+/// Number of buckets of ages: one for each of the first eight epochs, then four to an octave.
 pub const BUCKETS: usize = GROUPS as usize + 4 * (LEVELS - 1);
 
-/// The bucket of an age.
+/// Returns the bucket of an age.
 #[inline(always)]
 pub fn bucket(age: u64) -> usize {
     if age < GROUPS {
@@ -33,7 +33,7 @@ pub fn bucket(age: u64) -> usize {
     bucket.min(BUCKETS - 1)
 }
 
-/// Epochs that a bucket spans.
+/// Returns the number of epochs in a bucket.
 #[inline(always)]
 pub fn width(bucket: usize) -> u64 {
     if bucket < GROUPS as usize { 1 } else { 1 << ((bucket - 8) / 4 + 1) }
@@ -42,14 +42,14 @@ pub fn width(bucket: usize) -> u64 {
 /// Lists of frames by state and age.
 pub struct AgedLists {
     links: Links,
-    /// Of each state its `LISTS`.
+    /// The `LISTS` lists of each state.
     lists: Vec<List>,
     epoch: u64,
     len: u32,
 }
 
 impl AgedLists {
-    /// Empty lists of `states` states for frames below `frames`.
+    /// Creates empty lists of `states` states for frames below `frames`.
     pub fn new(states: usize, frames: u32) -> AgedLists {
         AgedLists {
             links: Links::new(frames),
@@ -59,13 +59,13 @@ impl AgedLists {
         }
     }
 
-    /// The present epoch.
+    /// Returns the present epoch.
     #[inline(always)]
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Frames in all lists.
+    /// Returns the number of frames in all lists.
     pub fn len(&self) -> u32 {
         self.len
     }
@@ -75,17 +75,17 @@ impl AgedLists {
         self.len == 0
     }
 
-    /// The number of lists.
+    /// Returns the number of lists.
     pub fn lists(&self) -> usize {
         self.lists.len()
     }
 
-    /// The list of a frame in `state` whose last request was in `epoch`.
+    /// Returns the list of a frame in `state` whose last request was in `epoch`.
     #[inline(always)]
     pub fn list_of(&self, state: usize, epoch: u64) -> usize {
         let age = self.epoch - epoch.min(self.epoch);
         let mut level = if age < GROUPS { 0 } else { 61 - age.leading_zeros() as usize };
-        // The groups of a width are aligned, so that a frame may have moved on a little earlier.
+        // Groups of a width are aligned, so a frame may have moved on a little earlier.
         while level > 0 && (self.epoch >> (level - 1)) - (epoch >> (level - 1)) < GROUPS {
             level -= 1;
         }
@@ -98,7 +98,7 @@ impl AgedLists {
         state * LISTS + level * GROUPS as usize + (group % GROUPS) as usize
     }
 
-    /// The state of a list, and the age of its youngest frames, in epochs.
+    /// Returns the state of a list, and the age of its youngest frames, in epochs.
     #[inline]
     pub fn of_list(&self, list: usize) -> (usize, u64) {
         let (state, list) = (list / LISTS, list % LISTS);
@@ -109,25 +109,25 @@ impl AgedLists {
         (state, self.epoch.saturating_sub(last))
     }
 
-    /// Returns `true` if frames that are requested now come into this list.
+    /// Returns `true` if frames that are requested now enter this list.
     #[inline(always)]
     pub fn is_newest(&self, list: usize) -> bool {
         (list % LISTS) as u64 == self.epoch % GROUPS
     }
 
-    /// Frames of a list.
+    /// Returns the number of frames in a list.
     #[inline(always)]
     pub fn len_of(&self, list: usize) -> u32 {
         self.lists[list].len()
     }
 
-    /// The frame at the front of a list, which has been in it longest.
+    /// Returns the frame at the front of a list, which has been in it longest.
     #[inline(always)]
     pub fn front(&self, list: usize) -> Option<u32> {
         self.lists[list].front()
     }
 
-    /// Appends a frame, which is in no list, and says to which list.
+    /// Appends a frame, which is in no list, and returns its list.
     #[inline(always)]
     pub fn push(&mut self, state: usize, epoch: u64, frame: u32) -> usize {
         let list = self.list_of(state, epoch);
@@ -136,7 +136,7 @@ impl AgedLists {
         list
     }
 
-    /// Takes a frame out, which is in the list of this state and epoch.
+    /// Removes a frame, which is in the list of this state and epoch.
     #[inline(always)]
     pub fn remove(&mut self, state: usize, epoch: u64, frame: u32) {
         let list = self.list_of(state, epoch);
@@ -144,7 +144,7 @@ impl AgedLists {
         self.len -= 1;
     }
 
-    /// The next epoch begins: groups that are too old for their width join a wider one.
+    /// Starts the next epoch: groups that are too old for their width join a wider one.
     pub fn next_epoch(&mut self) {
         self.epoch += 1;
         for level in 0..LEVELS {
@@ -165,15 +165,15 @@ impl AgedLists {
         }
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.links.bytes() + self.lists.capacity() * size_of::<List>()
     }
 
-    /// Verifies the lists, and that each of these frames is in the one of its state and epoch.
+    /// Verifies the lists, and that each of these frames is in the list of its state and epoch.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the fault.
     pub fn check(&self, frames: impl Iterator<Item = (usize, u64, u32)>) -> Result<(), String> {
         let mut list_of = Vec::new();
         let mut listed = 0;

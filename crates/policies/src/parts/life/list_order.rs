@@ -1,7 +1,7 @@
-//! Lists in the order of a rate, to find the one that gives the next victim.
+//! Lists in the order of a rate, for finding the list of the next victim.
 //!
-//! The order is made anew from time to time. In between lists become empty, and others that were
-//! empty are put into it where they belong.
+//! The order is rebuilt from time to time. In between, lists become empty, and others that were
+//! empty are inserted at their place.
 //!
 //! Invariants: (1) a list in the order knows its place, (2) all lists before `first` are empty.
 
@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 /// Not in the order.
 const NOWHERE: u32 = u32::MAX;
 
-/// A rate, and the list that has it.
+/// A rate, and its list.
 pub type Rated = (f32, u32);
 
 /// Lists by their rates, the least first.
@@ -21,12 +21,12 @@ pub struct ListOrder {
 }
 
 impl ListOrder {
-    /// An order of some of `lists` lists, with none yet.
+    /// Creates an empty order for `lists` lists.
     pub fn new(lists: usize) -> ListOrder {
         ListOrder { order: Vec::new(), place: vec![NOWHERE; lists], first: 0 }
     }
 
-    /// Makes the order anew, of these lists.
+    /// Rebuilds the order from these lists.
     pub fn renew(
         &mut self,
         lists: impl Iterator<Item = Rated>,
@@ -40,7 +40,8 @@ impl ListOrder {
         self.first = 0;
     }
 
-    /// List `list` has a frame now; `rated` says its rate if it is not in the order yet.
+    /// Records that `list` has a frame now; `rated` returns its rate if it is not in the order
+    /// yet.
     #[inline(always)]
     pub fn fill(
         &mut self,
@@ -66,7 +67,7 @@ impl ListOrder {
         }
     }
 
-    /// The first list with frames, and its rate.
+    /// Returns the first list with frames, and its rate.
     #[inline(always)]
     pub fn first(&mut self, has_frames: impl Fn(usize) -> bool) -> Option<(f32, usize)> {
         while let Some((rate, list)) = self.order.get(self.first) {
@@ -78,15 +79,15 @@ impl ListOrder {
         None
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.order.capacity() * size_of::<Rated>() + self.place.capacity() * 4
     }
 
-    /// Verifies that a list with frames has its place and is not passed by.
+    /// Verifies that a list with frames has its place and is not skipped.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the fault.
     pub fn check(&self, list: usize) -> Result<(), String> {
         let place = self.place[list] as usize;
         let is_there = self.order.get(place).is_some_and(|(_, at)| *at as usize == list);
@@ -113,7 +114,8 @@ mod tests {
         assert_eq!(first(&mut order, &frames), Some((2.0, 3)));
         order.check(3).unwrap();
         assert!(order.check(1).is_err() && order.check(4).is_err());
-        // A list that was not in it, before the first one; one that was passed by, behind it.
+        // A list that was not in the order, before the first one, and a list that was skipped,
+        // after it.
         frames[4] = 1;
         order.fill(4, || 0.5, compare);
         assert_eq!(first(&mut order, &frames), Some((0.5, 4)));

@@ -1,6 +1,5 @@
-//! Pages by what they are worth at their age: life tables, which say what a page of some class and
-//! age saves for its time in the cache, lists of frames by class and age, and the order of those
-//! lists.
+//! Pages by their value at their age: life tables with the savings of a page by class and age,
+//! lists of frames by class and age, and the order of these lists.
 
 mod aged_lists;
 mod list_order;

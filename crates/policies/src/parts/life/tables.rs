@@ -1,25 +1,25 @@
-//! Life tables of pages between two requests, and what keeping a page is worth.
+//! Life tables of pages between two requests, and the value of keeping a page.
 //!
-//! Pages belong to *classes*. For each class and age a table counts how a page's wait for its next
-//! request ended: by a read, by a write, or unseen, when it was forgotten; and of dirty pages, how
-//! often one was made durable meanwhile. Pages that still wait count as unseen at the age that they
-//! have, as in any life table: without them, short waits would seem to be all there is. Counts
+//! Pages belong to *classes*. For each class and age, a table counts the ends of a page's wait for
+//! its next request: a read, a write, or unseen, when the page was forgotten. For dirty pages it
+//! also counts those that became durable during the wait. Pages that still wait count as unseen at
+//! their present age, as in any life table; without them, only short waits would be seen. Counts
 //! fade, so that the tables follow the workload.
 //!
-//! From them comes the *rate* of a page of some class and age: the I/O, in reads, that keeping it
-//! saves for each epoch in a frame, if it is kept as long as is best (a Gittins index). A read
-//! saves one read. A write of a dirty page saves the write that its eviction would have cost, if
-//! the page was not made durable before; a write of a clean one saves nothing. A dirty page that is
-//! read stays dirty: what may be saved later is added to what its read saves.
+//! The tables give the *rate* of a page of some class and age: the I/O, in reads, that keeping it
+//! saves per epoch in a frame, if it is kept for the best time (a Gittins index). A read saves one
+//! read. A write of a dirty page saves the write that its eviction would have cost, if the page was
+//! not made durable before; a write of a clean page saves nothing. A dirty page that is read stays
+//! dirty, so its possible later savings are added to those of its read.
 //!
-//! The classes of one *hint* lie side by side, and lend each other what little they know; those of
-//! the first hint are pages that were read.
+//! The classes of one *hint* are adjacent, and share their statistics if these are small. The
+//! classes of the first hint are pages that were read.
 
 use super::aged_lists::{BUCKETS, width};
 
-/// Waits of all classes of a hint that are mixed into each class.
+/// Number of waits of all classes of a hint that are mixed into each class.
 const LENT: f32 = 16.0;
-/// A rate ends where fewer than this share of the pages still wait.
+/// Share of waiting pages below which a rate ends.
 const FEW: f32 = 1e-3;
 
 /// Counts of a class and a bucket of ages.
@@ -28,7 +28,8 @@ struct Counts {
     reads: f32,
     writes: f32,
     unseen: f32,
-    /// Dirty pages that were made durable, and those that were dirty as long as they were seen.
+    /// Numbers of dirty pages that were made durable, and of those that stayed dirty as long as
+    /// they were seen.
     cleaned: f32,
     dirty: f32,
 }
@@ -67,7 +68,7 @@ pub struct LifeTables {
 }
 
 impl LifeTables {
-    /// Empty tables of `hints` times `per_hint` classes, where a write costs `price` reads.
+    /// Creates empty tables of `hints` times `per_hint` classes, where a write costs `price` reads.
     pub fn new(hints: usize, per_hint: usize, price: f64) -> LifeTables {
         let classes = hints * per_hint;
         LifeTables {
@@ -78,7 +79,7 @@ impl LifeTables {
         }
     }
 
-    /// A wait of this class ended at an age in this bucket.
+    /// Counts a wait of this class that ended at an age in this bucket.
     #[inline]
     pub fn ended(&mut self, class: usize, bucket: usize, end: End) {
         let counts = &mut self.counts[class * BUCKETS + bucket];
@@ -89,7 +90,8 @@ impl LifeTables {
         }
     }
 
-    /// A dirty page of this class was made durable at this age; or its wait ended, and it was not.
+    /// Counts a dirty page of this class that was made durable at this age, or whose wait ended
+    /// without that.
     #[inline]
     pub fn was_dirty(&mut self, class: usize, bucket: usize, is_durable: bool) {
         let counts = &mut self.counts[class * BUCKETS + bucket];
@@ -102,8 +104,8 @@ impl LifeTables {
         self.rates[(class * 2 + usize::from(is_dirty)) * BUCKETS + bucket]
     }
 
-    /// Computes all rates from the counts, which then fade to this share. `waiting` has the pages
-    /// that wait, by class and bucket; `least` is the rate of late victims.
+    /// Computes all rates from the counts, which then fade to the share `fade`. `waiting` has the
+    /// waiting pages, by class and bucket; `least` is the rate of recent victims.
     pub fn renew(&mut self, fade: f32, waiting: &[u32], least: f32) {
         for (counts, waiting) in self.counts.iter_mut().zip(waiting) {
             counts.unseen += *waiting as f32;
@@ -156,24 +158,25 @@ impl LifeTables {
         }
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.counts.capacity() * size_of::<Counts>() + self.rates.capacity() * 4
     }
 }
 
-/// For each age, of those that waited so long, the shares that are read, written and made durable.
+/// Shares of the pages with a wait of at least each age that are then read, written and made
+/// durable.
 struct Hazards {
     read: [f32; BUCKETS],
     write: [f32; BUCKETS],
     durable: [f32; BUCKETS],
-    /// Buckets up to that of the longest wait.
+    /// Number of buckets up to the longest wait.
     known: usize,
 }
 
-/// Sums over the waits since some age.
+/// Sums over waits from some age on.
 struct Kept {
-    /// Of all pages, those that still wait, and of these, those that are still dirty.
+    /// Share of all pages that still wait, and the share of these that are still dirty.
     waits: f32,
     dirty: f32,
     saved: f32,
@@ -204,7 +207,7 @@ impl Hazards {
         hazards
     }
 
-    /// Keeps those that still wait for another bucket. Ends and syncs fall into its middle.
+    /// Continues the waits for another bucket. Ends and syncs are assumed in its middle.
     #[inline(always)]
     fn keep(&self, kept: &mut Kept, at: usize, read: f32, write: f32) {
         let (r, w, durable) = (self.read[at], self.write[at], self.durable[at]);
@@ -215,7 +218,7 @@ impl Hazards {
         kept.dirty *= 1.0 - durable;
     }
 
-    /// The best ratio of savings to time for each age at which one may begin to wait.
+    /// Computes the best ratio of savings to time for each age at which a wait may start.
     fn rates(&self, read: f32, write: f32, rates: &mut [f32]) {
         rates[self.known..].fill(0.0);
         for (from, rate) in rates[..self.known].iter_mut().enumerate() {
@@ -231,8 +234,8 @@ impl Hazards {
         }
     }
 
-    /// The most that a page saves from its request on beyond what its frame is worth, `least` per
-    /// epoch.
+    /// Returns the maximum savings of a page after its request, less its frame's value of `least`
+    /// per epoch.
     fn gain(&self, write: f32, least: f32) -> f32 {
         let (mut kept, mut best) = (Kept::NOTHING, 0.0);
         for at in 0..self.known {
@@ -254,16 +257,16 @@ mod tests {
     #[test]
     fn a_rate_is_what_the_best_wait_saves_for_its_time() {
         let mut tables = tables(3.0);
-        // Of class 2 a half is read at once, the others are forgotten in bucket 9.
+        // Half of class 2 is read at once, the others are forgotten in bucket 9.
         for _ in 0..100 {
             tables.ended(2, 0, End::Read);
             tables.ended(2, 9, End::Unseen);
         }
         tables.renew(1.0, &[], 0.0);
-        // Half a read in three quarters of an epoch, for who gives up after one.
+        // Half a read in three quarters of an epoch, if the page is kept for one epoch.
         assert!((tables.rate(2, false, 0) - 0.5 / 0.75).abs() < 1e-4);
         assert_eq!((tables.rate(2, false, 1), tables.rate(2, false, 20)), (0.0, 0.0));
-        // A class of the same hint that knows nothing is believed to be alike; others are not.
+        // An unknown class of the same hint is assumed to be alike; classes of other hints are not.
         assert_eq!(tables.rate(3, false, 0), tables.rate(2, false, 0));
         assert_eq!(tables.rate(0, false, 0), 0.0);
     }
@@ -280,7 +283,7 @@ mod tests {
             assert_eq!(tables.rate(2, false, 1), 0.0, "a write finds no clean page");
             let now = tables.rate(2, true, 1);
             assert!((2.9..3.1).contains(&now), "{now} in half an epoch");
-            // From the beginning the sync comes first, in the middle of the first epoch.
+            // From the start of the wait, the sync comes first, in the middle of the first epoch.
             let before = tables.rate(2, true, 0) * 3.0;
             let expected = if synced == 0 { 3.0 } else { 0.0 };
             assert!((before - expected).abs() < 0.1, "{before} where {synced} are synced");
@@ -318,7 +321,7 @@ mod tests {
         };
         assert!((rate(1.0, 0.0) - 2.0).abs() < 1e-3);
         assert!((rate(0.0, 0.0) - 1.0).abs() < 1e-3);
-        // Where frames are worth more than that write, the page is not kept for it.
+        // If frames are worth more than that write, the page is not kept for it.
         assert!((rate(1.0, 9.0) - 1.0).abs() < 1e-3);
     }
 }

@@ -27,15 +27,16 @@ impl Kind {
     }
 }
 
-/// The rule by which the target number of cold frames moves.
+/// Rule for the target number of cold frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ColdTarget {
-    /// Not at all.
+    /// The target is fixed.
     Static,
-    /// CLOCK-Pro: up with each use in a test period, down with each that ends without.
+    /// CLOCK-Pro: up with each use in a test period, down with each test period that ends without
+    /// one.
     Tests,
-    /// CLOCK-Pro+: up with each use of a ghost, down with each of a demoted page, by the quotient
-    /// of how many there are of either.
+    /// CLOCK-Pro+: up with each use of a ghost, down with each use of a demoted page, by the
+    /// quotient of their numbers.
     Utility,
 }
 
@@ -46,13 +47,13 @@ pub struct ProClockOptions {
     pub frames: u32,
     /// Number of pages if they are dense, as in [`crate::contract::Shape`].
     pub pages_dense: Option<u64>,
-    /// The least and first target of cold frames, before it is clamped to the pool.
+    /// Minimum and initial target of cold frames, before it is clamped to the pool.
     pub cold_min: u32,
-    /// The greatest one.
+    /// Maximum target of cold frames.
     pub cold_max: u32,
-    /// Ghosts at most.
+    /// Maximum number of ghosts.
     pub ghosts_max: u64,
-    /// The rule by which the target moves.
+    /// Rule for the target.
     pub target: ColdTarget,
 }
 
@@ -81,10 +82,10 @@ pub struct ProClock {
 }
 
 impl ProClock {
-    /// An empty clock.
+    /// Creates an empty clock.
     pub fn new(options: &ProClockOptions) -> ProClock {
         let frames = options.frames;
-        // Two cold frames at least, where the pool has as many hot ones.
+        // At least two cold frames, if the pool has two hot ones as well.
         let cold_min = options.cold_min.max(2).min(frames / 2).max(1);
         let cold_max = options.cold_max.min(frames - cold_min).max(cold_min);
         let room = options.ghosts_max.min(u64::from(frames)) as usize;
@@ -118,17 +119,17 @@ impl ProClock {
         self.map.get(page).is_some()
     }
 
-    /// The target number of cold frames.
+    /// Returns the target number of cold frames.
     pub fn target(&self) -> u32 {
         self.target
     }
 
-    /// Number of hot frames.
+    /// Returns the number of hot frames.
     pub fn hot(&self) -> u32 {
         self.hot
     }
 
-    /// The node after `node` towards the head; after the head, the oldest.
+    /// Returns the node after `node` towards the head; after the head, the oldest.
     #[inline(always)]
     pub(super) fn after(&self, node: u32) -> u32 {
         self.links.next(node).or(self.list.front()).unwrap_or(NIL)
@@ -190,7 +191,7 @@ impl ProClock {
         self.target = self.target.saturating_sub(by).max(self.cold_min);
     }
 
-    /// A demoted page was found to have been used.
+    /// Records that a demoted page was used.
     pub(super) fn demoted_was_used(&mut self) {
         if self.rule == ColdTarget::Utility {
             let demoted = self.demoted + 1;
@@ -198,7 +199,8 @@ impl ProClock {
         }
     }
 
-    /// The page was loaded into `frame`; `remembered` if it had a ghost when it missed.
+    /// Admits the page that was loaded into `frame`; `remembered` if it had a ghost when it
+    /// missed.
     pub fn admit(
         &mut self,
         frames: Frames<'_, MarkHook>,
@@ -213,19 +215,19 @@ impl ProClock {
             if self.may_promote(frames, self.frames + slot) {
                 kind = Kind::Hot;
             }
-            // The hot hand may have passed it.
+            // The hot hand may have passed its ghost.
             if let Some(slot) = self.map.get(page) {
                 self.drop_ghost(self.frames + slot);
             }
         } else if free > self.cold_min && self.hot < self.frames - self.target {
-            // The pool fills up: hot pages first.
+            // While the pool fills up, pages are hot first.
             kind = Kind::Hot;
         }
         self.push_head(frame.0, kind);
         self.settle(frames);
     }
 
-    /// `frame` was taken and held `page`.
+    /// Records that `frame`, which held `page`, was taken.
     pub(super) fn taken(&mut self, frames: Frames<'_, MarkHook>, frame: FrameId, page: PageId) {
         self.take_demoted(frame.0);
         if self.kind[frame.index()] == Kind::ColdInTest && self.ghosts_max > 0 {
@@ -245,7 +247,7 @@ impl ProClock {
         self.settle_cold();
     }
 
-    /// A ghost of `page` takes the place of `frame`.
+    /// Replaces `frame` by a ghost of `page`.
     pub(super) fn leave_ghost(&mut self, frame: FrameId, page: PageId) {
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -271,7 +273,7 @@ impl ProClock {
         self.map.insert(page, slot);
     }
 
-    /// Takes victims at the cold hand; at the hot one where all cold frames were refused.
+    /// Takes victims at the cold hand, or at the hot one if all cold frames were refused.
     pub fn evict<H: Host + ?Sized>(
         &mut self,
         frames: Frames<'_, MarkHook>,
@@ -290,7 +292,7 @@ impl ProClock {
             let mark = frames.meta(FrameId(at));
             if from_cold && mark.load(Relaxed) {
                 self.spare_cold(frames, at);
-                // It may be offered when the hand comes round: worth another round.
+                // It may be offered when the hand comes round, which is worth another round.
                 refused_cold = 0;
                 continue;
             }
@@ -319,14 +321,14 @@ impl ProClock {
         taken
     }
 
-    /// The page in `frame` was dropped.
+    /// Forgets the dropped page in `frame`.
     pub fn forget(&mut self, frames: Frames<'_, MarkHook>, frame: FrameId) {
         self.take_demoted(frame.0);
         self.unlink(frame.0);
         self.settle(frames);
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.links.bytes()
             + self.kind.capacity()
@@ -339,7 +341,7 @@ impl ProClock {
     /// Verifies the invariants of the module.
     ///
     /// # Errors
-    /// The one that is broken.
+    /// The broken invariant.
     pub fn check(&self, resident: &[FrameId]) -> Result<(), String> {
         self.list.check(&self.links)?;
         let kinds: Vec<Kind> = self.list.iter(&self.links).map(|n| self.kind[n as usize]).collect();

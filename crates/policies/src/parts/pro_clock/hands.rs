@@ -1,4 +1,4 @@
-//! The three hands: how each moves to the oldest node of its kind, and what it does on its way.
+//! The three hands: their movement to the oldest node of their kind, and their work on the way.
 
 use millpond_base::FrameId;
 use millpond_base::sync::atomic::Ordering::Relaxed;
@@ -80,8 +80,8 @@ impl ProClock {
         if hand == NIL { self.list.front().unwrap_or(NIL) } else { hand }
     }
 
-    /// Looks for a hot frame that was not used and is older than `trigger`, and demotes it;
-    /// whether there was one.
+    /// Finds an unused hot frame that is older than `trigger`, and demotes it; returns `true` if
+    /// there was one.
     pub(super) fn run_hot(&mut self, frames: Frames<'_, MarkHook>, trigger: u32) -> bool {
         let mut demoted = false;
         while self.hand_hot != trigger && self.hand_hot != NIL && !demoted {
@@ -111,7 +111,8 @@ impl ProClock {
         demoted
     }
 
-    /// A node in test was used: whether it may become hot. Demotes hot frames as the target asks.
+    /// Returns `true` if a used node in test may become hot. Demotes hot frames as needed for the
+    /// target.
     pub(super) fn may_promote(&mut self, frames: Frames<'_, MarkHook>, node: u32) -> bool {
         let kind = self.kind[node as usize];
         if !kind.is_in_test() {
@@ -132,7 +133,7 @@ impl ProClock {
         true
     }
 
-    /// One step of the cold hand, at a frame that was used.
+    /// Moves the cold hand by one step, at a used frame.
     pub(super) fn spare_cold(&mut self, frames: Frames<'_, MarkHook>, at: u32) {
         let in_test = self.kind[at as usize] == Kind::ColdInTest;
         let kind = if in_test {

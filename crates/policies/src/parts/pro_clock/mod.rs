@@ -1,12 +1,12 @@
 //! The clock of CLOCK-Pro: hot pages, cold pages and ghosts on one clock, with three hands.
 //!
-//! Everything enters at the head. Each hand points at the oldest node of its kind: the hot hand at
-//! a hot frame, the cold hand at a resident cold frame, the test hand at a node in its test period
-//! (a cold frame, or a ghost, which always is). A node that the hot hand passes is no longer in
-//! test: it was not used again while a hot page older than it was neither. Hands only move towards
-//! the head and pass each node once, so that their walks are paid for by what entered.
+//! All nodes enter at the head. Each hand points at the oldest node of its kind: the hot hand at a
+//! hot frame, the cold hand at a resident cold frame, the test hand at a node in its test period
+//! (a cold frame, or any ghost). A node that the hot hand passes is no longer in test: neither it
+//! nor an older hot page was used again. Hands only move towards the head and pass each node once,
+//! so entering nodes pay for their walks.
 //!
-//! A node is a frame, or a ghost that took the place of the frame its page left.
+//! A node is a frame, or a ghost that replaced the frame of its page.
 //!
 //! Invariants: (1) the counts are those of the nodes' kinds; (2) no node older than a hand is of
 //! the hand's kind, once [`ProClock::settle`] was called; (3) there are at most `ghosts_max`

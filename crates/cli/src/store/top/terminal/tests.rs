@@ -1,4 +1,4 @@
-//! Keys, frames, and a pseudo-terminal that gets back its mode.
+//! Keys, frames, and a pseudo-terminal whose mode is restored.
 
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,7 @@ use super::*;
 /// One terminal can be taken at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Both ends of a pseudo-terminal: ours, and the one that programs see.
+/// Returns both ends of a pseudo-terminal: ours, and the one that programs see.
 fn pair() -> (OwnedFd, OwnedFd) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
@@ -30,7 +30,7 @@ fn is_raw(terminal: &OwnedFd) -> bool {
     !modes.intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
 }
 
-/// What was written so far.
+/// Returns the bytes written so far.
 fn written(ours: &OwnedFd) -> String {
     let mut bytes = [0; 4096];
     let count = File::from(ours.try_clone().unwrap()).read(&mut bytes).unwrap();

@@ -63,7 +63,7 @@ fn text(lines: &[Line]) -> String {
     lines.iter().map(|line| line.text.clone() + "\n").collect()
 }
 
-/// The number of a group's cell: what stands behind its label.
+/// Returns the number in a group's cell: the text after its label.
 #[track_caller]
 fn cell(text: &str, group: &str, label: &str) -> String {
     let from = text.find(group).unwrap_or_else(|| panic!("no {group} in {text}"));
@@ -86,7 +86,7 @@ fn no_line_is_wider_than_the_terminal_and_none_is_missing() {
         for wait in ["latch", "lock", "log flush", "log space", "page read", "frame"] {
             assert!(text.lines().any(|line| line.contains(wait)), "{width}: {wait}\n{text}");
         }
-        // A narrow column costs the label, never a digit of its number.
+        // A narrow column truncates the label, never the number.
         for number in ["123 k", "1,234", "99.93 %", "2.50"] {
             assert!(text.contains(number), "{width}: no {number}:\n{text}");
         }

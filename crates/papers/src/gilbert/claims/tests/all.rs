@@ -6,8 +6,8 @@ use super::super::{misses, speed};
 use super::sides::{Run, judged, pool, rows, run, sides};
 use crate::live::sizes::{RANDOM, Sizes};
 
-/// All of his policies in a pool; those that are named with a speed and a miss ratio, the others
-/// with some between 90 and 110 and between 0.09 and 0.11.
+/// Makes runs of all his policies in a pool. Those in `named` have the given speed and miss
+/// ratio, the others values between 90 and 110 and between 0.09 and 0.11.
 fn all_in(percent: f64, named: &[(&str, f64, f64)]) -> Vec<Run> {
     let of = |(at, policy): (usize, &&str)| {
         let found = named.iter().find(|(name, ..)| name == policy);

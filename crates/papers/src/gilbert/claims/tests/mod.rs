@@ -1,4 +1,4 @@
-//! Each sentence on both sides of its bound, and open where nothing decides.
+//! Tests of each sentence on both sides of its bound, and open if nothing decides.
 
 mod all;
 mod sides;

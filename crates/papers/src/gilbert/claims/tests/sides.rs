@@ -1,23 +1,23 @@
-//! Made-up runs, and a claim on both sides of its bound, and open where nothing decides.
+//! Made-up runs, and the test of a claim on both sides of its bound, and open if nothing decides.
 
 use millpond_lab::report::Claim;
 use millpond_lab::table::Table;
 
 use crate::live::sizes::Sizes;
 
-/// A pool, a policy, transactions per second, misses per reference.
+/// A run: pool, policy, transactions per second, misses per reference.
 pub(super) type Run = (f64, String, f64, f64);
 /// Width of intervals that decide nothing.
 pub(super) const WIDE: f64 = 300.0;
-/// Sentences about runs.
+/// Function that makes claims about runs.
 pub(super) type Claims = fn(&Sizes) -> Vec<Claim>;
 
 pub(super) fn run(percent: f64, policy: &str, speed: f64, misses: f64) -> Run {
     (percent, policy.to_string(), speed, misses)
 }
 
-/// Noise that differs from run to run, and is as much up in odd repetitions as down in even ones:
-/// so no ratio of two repetitions is certain.
+/// Returns noise that differs from run to run. It is as much up in odd repetitions as down in
+/// even ones, so no ratio of two repetitions is certain.
 fn noise(run: usize, repetition: u64) -> f64 {
     let size = fastrand::Rng::with_seed(run as u64 * 31).f64();
     if repetition % 2 == 1 { size } else { -size }
@@ -60,8 +60,8 @@ pub(super) fn judged(
     claim
 }
 
-/// A claim holds of some runs and not of others; it is open with wide intervals, with one
-/// repetition, and without runs.
+/// Checks that a claim holds for some runs and not for others, and that it is open with wide
+/// intervals, with one repetition, and without runs.
 pub(super) fn sides(claims: Claims, says: &str, yes: &[Run], no: &[Run]) {
     let of = |runs: &[Run], repetitions, wobble| judged(claims, says, runs, repetitions, wobble);
     let held = of(yes, 3, 0.0);
@@ -78,7 +78,7 @@ pub(super) fn sides(claims: Claims, says: &str, yes: &[Run], no: &[Run]) {
     assert_eq!((nothing.holds, nothing.here.as_str()), (None, "not run"), "{nothing:?}");
 }
 
-/// Runs of variants in one pool: name, speed, misses.
+/// Makes runs of variants in one pool: name, speed, misses.
 pub(super) fn pool(percent: f64, of: &[(&str, f64, f64)]) -> Vec<Run> {
     of.iter().map(|(name, speed, misses)| run(percent, name, *speed, *misses)).collect()
 }

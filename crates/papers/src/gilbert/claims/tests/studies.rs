@@ -1,4 +1,4 @@
-//! The sentences about variants of one policy.
+//! Tests of the sentences about variants of one policy.
 
 use super::super::clocks::{self, TWICE, TWICE_TYPED};
 use super::super::others::{self, AGEINGS, SEARCHED, STAGES, cooled, lrd, lrd_searched};
@@ -58,8 +58,8 @@ fn zclock_is_judged_where_the_data_almost_fit() {
     assert_eq!((claim.holds, claim.here.as_str()), (None, "not run"), "5 % is not 70 %");
 }
 
-/// All variants of a counting clock in a pool, with what counting refusals, unfix and doubled
-/// weights multiply speed and misses by.
+/// Makes runs of all variants of a counting clock in a pool, with the factors of counting
+/// refusals, unfix and doubled weights on speed and misses.
 fn counting(
     policy: &str,
     percent: f64,
@@ -193,8 +193,8 @@ fn the_typed_clocks_are_judged_in_small_pools_and_in_others() {
     }
 }
 
-/// All ageings in a pool: speed and misses of short periods, and of long ones; and what the
-/// stronger factor multiplies the speed of each by.
+/// Makes runs of all ageings in a pool: speed and misses of short periods, and of long
+/// ones, and the stronger ageing's factors on the speed of each.
 fn aged(percent: f64, short: (f64, f64), long: (f64, f64), stronger: (f64, f64)) -> Vec<Run> {
     let of = |ageing: &str| {
         let is_short = ageing.starts_with("period=2,");
@@ -242,7 +242,7 @@ fn lrd_is_judged_by_the_most_striking_result_too() {
     ] {
         sides(others::lrd_v2, says, &yes, &no);
     }
-    // Two claims say it, of 0.7 % and of 17 %.
+    // Two claims concern this, about 0.7 % and about 17 %.
     let both = |runs: &[Run], wobble| {
         let all = others::lrd_v2(&Sizes::of(&rows(runs, 2, wobble)));
         let of = all.into_iter().filter(|claim| claim.says == "there they also miss less");
