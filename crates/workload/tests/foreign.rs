@@ -425,11 +425,11 @@ fn options_that_a_format_does_not_use_are_named_in_a_note() {
     };
     let unused = "not used with the format";
     for (text, format, says) in [
-        ("5 4 0 1\n", Format::Lis, "lis: --ops, --expand-sizes, --map-ids"),
-        ("5 4\n", Format::Extents, "extents: --ops, --expand-sizes, --map-ids"),
-        ("5\n*\n6\n", Format::Lirs, "lirs: --ops, --expand-sizes"),
-        ("0,8,4096,W,0.5\n", Format::Spc, "spc: --expand-sizes, --map-ids"),
-        ("5 W\n", Format::Text, "text: --expand-sizes"),
+        ("5 4 0 1\n", Format::Lis, "lis: `ops`, `expand_sizes`, `map_ids`"),
+        ("5 4\n", Format::Extents, "extents: `ops`, `expand_sizes`, `map_ids`"),
+        ("5\n*\n6\n", Format::Lirs, "lirs: `ops`, `expand_sizes`"),
+        ("0,8,4096,W,0.5\n", Format::Spc, "spc: `expand_sizes`, `map_ids`"),
+        ("5 W\n", Format::Text, "text: `expand_sizes`"),
     ] {
         let said = notes(text, format);
         assert!(said.ends_with(&format!("{unused} {says}")), "{said}");
@@ -437,9 +437,9 @@ fn options_that_a_format_does_not_use_are_named_in_a_note() {
     let said = notes("page,op,size\n5,gets,1\n", Format::Csv);
     assert!(!said.contains("not used with"), "{said}");
     for (text, says) in [
-        ("page\n5\n", "columns: --ops, --expand-sizes ("),
-        ("offset,op\n5,gets\n", "columns: --map-ids ("),
-        ("offset\n5\n", "columns: --ops, --map-ids ("),
+        ("page\n5\n", "columns: `ops`, `expand_sizes` ("),
+        ("offset,op\n5,gets\n", "columns: `map_ids` ("),
+        ("offset\n5\n", "columns: `ops`, `map_ids` ("),
     ] {
         let said = notes(text, Format::Csv);
         assert!(said.contains(&format!("not used with these {says}")), "{said}");
