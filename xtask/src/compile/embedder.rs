@@ -39,7 +39,7 @@ pub fn measure(root: &Path, folder: &Path) -> Result<()> {
     // Pins the versions with which this repository is tested.
     fs::copy(root.join("Cargo.lock"), package.join("Cargo.lock")).context("copying Cargo.lock")?;
     let cost = build(&package, &folder.join("embedded"))?;
-    super::run::print(&cost, "an embedder");
+    cost.print("an embedder");
     let built = folder.join("embedded/target/release/embedder");
     let run = Command::new(&built).current_dir(folder).output().context("running it")?;
     let said = String::from_utf8_lossy(&run.stdout);

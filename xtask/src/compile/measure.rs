@@ -13,12 +13,25 @@ use anyhow::{Context, Result, bail};
 /// Names the file to which the wrapper adds a line for each crate.
 const LOG: &str = "MILLPOND_COMPILE_LOG";
 
+/// Crates that are listed.
+const LISTED: usize = 15;
+
 /// Cost of a build.
 pub struct Cost {
     /// User and system seconds of all compilers.
     pub seconds: f64,
     /// Crates with their seconds, the most expensive first.
     pub crates: Vec<(String, f64)>,
+}
+
+impl Cost {
+    /// Prints the sum and the crates that cost most.
+    pub fn print(&self, what: &str) {
+        println!("{what}: {:.0} CPU-seconds, {} crates", self.seconds, self.crates.len());
+        for (name, seconds) in self.crates.iter().take(LISTED) {
+            println!("{seconds:9.1}  {name}");
+        }
+    }
 }
 
 /// Builds the package in `folder` for release, with an empty target directory in `work`.

@@ -8,9 +8,6 @@ use anyhow::{Context, Result, bail};
 use super::{embedder, measure};
 use crate::tree::{root, target_directory};
 
-/// Maximum number of crates in the list.
-const LISTED: usize = 15;
-
 /// Measures the named builds, or both if none is named; returns `true`.
 pub fn main(arguments: &[String]) -> Result<bool> {
     if let Some(other) = arguments.iter().find(|a| !["tour", "embedder"].contains(&a.as_str())) {
@@ -25,15 +22,7 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     }
     if wants("tour") {
         let cost = measure::build(&root(), &folder.join("tour"))?;
-        print(&cost, "the program that runs the tour");
+        cost.print("the program that runs the tour");
     }
     Ok(true)
-}
-
-/// Prints the total and the most expensive crates.
-pub(super) fn print(cost: &measure::Cost, what: &str) {
-    println!("{what}: {:.0} CPU-seconds, {} crates", cost.seconds, cost.crates.len());
-    for (name, seconds) in cost.crates.iter().take(LISTED) {
-        println!("{seconds:9.1}  {name}");
-    }
 }

@@ -205,7 +205,8 @@ combinations! {
         /// Page table, shared latches, any policy: a conventional engine, with transactions.
         HashedLatchedAny if "lab" = Hashed, Latched, Any, false: Compiled<Latched, AnyHook, false>;
         /// Swips and shared latches: the classic pool with swips, or with lean eviction.
-        SwizzledLatchedAny if "lab" = Swizzled, Latched, Any, false: Compiled<Latched, AnyHook, true>;
+        SwizzledLatchedAny if "lab" = Swizzled, Latched, Any, false:
+            Compiled<Latched, AnyHook, true>;
         /// Graefe's pointer swizzling: swips, the page table beside them, pages that refer to
         /// others never evicted; with shared latches and transactions, as gilbert measured it.
         TableLatchedAny if "lab" = SwizzledTable, Latched, Any, false:
@@ -213,7 +214,8 @@ combinations! {
         /// Page table, optimistic latches, any policy.
         HashedAny if "lab" = Hashed, Optimistic, Any, false: Compiled<Optimistic, AnyHook, false>;
         /// Swips, no latches, WATT: for one thread.
-        SwizzledUnlatchedWatt if "lab" = Swizzled, None, Watt, false: Compiled<Unlatched, WattHook, true>;
+        SwizzledUnlatchedWatt if "lab" = Swizzled, None, Watt, false:
+            Compiled<Unlatched, WattHook, true>;
         /// Swips, optimistic latches, any policy, recording the page references.
         SwizzledAnyRecording if "recording" = Swizzled, Optimistic, Any, true:
             Compiled<Optimistic, AnyHook, true, true>;
