@@ -43,7 +43,7 @@ impl<P: Pages> BTree<P> {
         key: &mut Vec<u8>,
     ) -> Result<EndEntry, PoolError> {
         self.pages.run(|mtr| {
-            let found = match self.end_by(mtr, first, (finger, key)) {
+            let found = match self.end_by(mtr, first, finger, key) {
                 Some(end) => Some(end),
                 None => self.end_leaf(mtr, first)?,
             };
@@ -62,7 +62,7 @@ impl<P: Pages> BTree<P> {
             if !is_whole || !is_inline {
                 return Ok(EndEntry::Elsewhere);
             }
-            finger.found(self.owner, (hint, emptied), at);
+            finger.found(self.owner, hint, emptied, at);
             Ok(EndEntry::Inline)
         })
     }
@@ -99,7 +99,8 @@ impl<P: Pages> BTree<P> {
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         first: bool,
-        (finger, scratch): (&Finger, &mut Vec<u8>),
+        finger: &Finger,
+        scratch: &mut Vec<u8>,
     ) -> Option<End<'o, P>> {
         let hint = finger.leaf_of(self.owner)?;
         let what = mark(AccessKind::Read, true, self.height_hint());

@@ -81,7 +81,7 @@ impl<P: Pages> Heap<P> {
         batch: &mut Batch,
     ) -> Result<Option<u64>, PoolError> {
         let (mut page, step) = batch.begin(self.pages.page_size());
-        let end = self.copy_batch(from, forward, (&mut page, step), &mut batch.entries);
+        let end = self.copy_batch(from, forward, &mut page, step, &mut batch.entries);
         batch.end(page);
         end
     }
@@ -90,7 +90,8 @@ impl<P: Pages> Heap<P> {
         &self,
         from: u64,
         forward: bool,
-        (page, step): (&mut PageBuffer, usize),
+        page: &mut PageBuffer,
+        step: usize,
         out: &mut Vec<BatchEntry>,
     ) -> Result<Option<u64>, PoolError> {
         let first = if forward { RecordId(from) } else { RecordId(from.saturating_sub(1)) };

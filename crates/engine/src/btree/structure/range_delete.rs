@@ -117,7 +117,7 @@ impl<P: Pages> BTree<P> {
         if !lies_within(&first, start, end) || Node::leaf(first.view()).overflows() > 0 {
             return Ok(self.clear_some(mtr, &mut first, start, end));
         }
-        self.free_run(mtr, (&mut parent, index, depth), first, end)
+        self.free_run(mtr, &mut parent, index, depth, first, end)
     }
 
     fn clear_some(
@@ -136,7 +136,9 @@ impl<P: Pages> BTree<P> {
     fn free_run(
         &self,
         mtr: &MiniTransaction<'_, P>,
-        (parent, index, depth): (&mut Write<'_, P>, usize, u8),
+        parent: &mut Write<'_, P>,
+        index: usize,
+        depth: u8,
         mut first: Write<'_, P>,
         end: Bound<&[u8]>,
     ) -> Try<Step> {

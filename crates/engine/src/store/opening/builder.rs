@@ -375,8 +375,9 @@ fn open_or_create(
     }
     let page_size = new_page_size(options)?;
     let (log_options, _) = log_options(options, page_size)?;
-    let placed = (page_size, options.lab.placement, options.compression);
-    Ok(log_open::create(device, log(true)?, placed, &log_options)?)
+    let (placement, compression) = (options.lab.placement, options.compression);
+    let log = log(true)?;
+    Ok(log_open::create(device, log, page_size, placement, compression, &log_options)?)
 }
 
 /// Returns whether the log knows of a store on `device`, which bears no mark of one: a small store

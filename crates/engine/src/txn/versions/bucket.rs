@@ -377,7 +377,8 @@ impl Bucket {
         &mut self,
         timestamp: u64,
         places: Range<usize>,
-        (forward, max): (bool, usize),
+        forward: bool,
+        max: usize,
         out: &mut Window,
     ) {
         // If much of it is wanted, it is read from front to back, at once.

@@ -62,15 +62,16 @@ impl VersionStore {
                 break;
             }
             let (given, taken) = tree.spill(file)?;
-            self.charge((given, taken));
-            self.charge(tree.merge(file, &self.horizon(), all)?);
+            self.charge(given, taken);
+            let (dropped, merged) = tree.merge(file, &self.horizon(), all)?;
+            self.charge(dropped, merged);
             moved = Some(moved.unwrap_or(0) + given);
         }
         Ok(moved)
     }
 
     /// Charges `taken` bytes and credits `given` ones.
-    fn charge(&self, (given, taken): (usize, usize)) {
+    fn charge(&self, given: usize, taken: usize) {
         self.bytes.fetch_add(taken, Ordering::Relaxed);
         let before = self.bytes.fetch_sub(given, Ordering::Relaxed);
         debug_assert!(before >= given, "versions are charged before they are dropped");
@@ -90,7 +91,7 @@ impl VersionStore {
         let (horizon, trees) = (self.horizon(), unpoisoned(self.trees.read()).clone());
         for tree in trees.values() {
             match tree.merge(file, &horizon, true) {
-                Ok(changed) => self.charge(changed),
+                Ok((given, taken)) => self.charge(given, taken),
                 Err(error) => tracing::debug!(%error, "the spill file keeps what is not needed"),
             }
         }
