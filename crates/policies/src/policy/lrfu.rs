@@ -65,7 +65,8 @@ pub struct Lrfu {
 impl Decay {
     /// The key after one more reference, now.
     #[inline(always)]
-    fn referred(&self, (old, last): Key) -> Key {
+    fn referred(&self, key: Key) -> Key {
+        let (old, last) = key;
         let (lambda, now) = (self.lambda, self.time as f64);
         // log2 of what is left of the sum. Sums may be huge (λ = 0, refusals): logarithms are not.
         let left = f64::from_bits(old) - lambda * now;
