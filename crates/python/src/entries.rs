@@ -122,7 +122,7 @@ impl Entries {
         let found = match self.part {
             Part::Keys => self.types.key(py, &entry.0)?,
             Part::Values => self.types.value(py, &entry.1)?,
-            Part::Items => self.types.item(py, &entry)?,
+            Part::Items => self.types.item(py, &entry.0, &entry.1)?,
         };
         Ok(Some(found))
     }
@@ -158,7 +158,7 @@ impl Cursor {
         + Send,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let entry = py.detach(|| self.reading.with(|reading| reading.entry(move_on)))?;
-        entry.map(|entry| self.types.item(py, &entry)).transpose()
+        entry.map(|(key, value)| self.types.item(py, &key, &value)).transpose()
     }
 }
 

@@ -265,13 +265,13 @@ impl Tree {
     /// The first pair, or None.
     fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let entry = py.detach(|| self.place.end(true))?;
-        entry.map(|entry| self.place.types.item(py, &entry)).transpose()
+        entry.map(|(key, value)| self.place.types.item(py, &key, &value)).transpose()
     }
 
     /// The last pair, or None.
     fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let entry = py.detach(|| self.place.end(false))?;
-        entry.map(|entry| self.place.types.item(py, &entry)).transpose()
+        entry.map(|(key, value)| self.place.types.item(py, &key, &value)).transpose()
     }
 
     /// Returns the number of keys that are `start` or above and below `stop`.
@@ -441,13 +441,13 @@ impl Tree {
     /// Removes the first entry; returns it, or None.
     fn pop_first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let entry = py.detach(|| write!(&self.place, |tree| tree.pop_first()))?;
-        entry.map(|entry| self.place.types.item(py, &entry)).transpose()
+        entry.map(|(key, value)| self.place.types.item(py, &key, &value)).transpose()
     }
 
     /// Removes the last entry; returns it, or None.
     fn pop_last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let entry = py.detach(|| write!(&self.place, |tree| tree.pop_last()))?;
-        entry.map(|entry| self.place.types.item(py, &entry)).transpose()
+        entry.map(|(key, value)| self.place.types.item(py, &key, &value)).transpose()
     }
 
     /// Removes all keys from `start` on that are below `stop`; returns how many. If the handler of
