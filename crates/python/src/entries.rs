@@ -9,7 +9,7 @@ use pyo3::types::PyType;
 
 use crate::core::Handle;
 use crate::error::Failure;
-use crate::place::{Entry, Place, Reading, Within, cursor_of};
+use crate::place::{Entry, Reading, TreeInContext, Within, cursor_of};
 use crate::value::Types;
 
 /// Most entries that an iterator reads ahead.
@@ -49,7 +49,7 @@ struct Ahead {
 
 impl Entries {
     pub(crate) fn new(
-        place: &Place,
+        place: &TreeInContext,
         range: KeyRange,
         part: Part,
         forward: bool,
@@ -147,7 +147,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    pub(crate) fn new(place: &Place, range: KeyRange) -> Result<Cursor, Failure> {
+    pub(crate) fn new(place: &TreeInContext, range: KeyRange) -> Result<Cursor, Failure> {
         Ok(Cursor { reading: cursor_of(place, range)?, types: place.types.clone() })
     }
 

@@ -3,7 +3,7 @@
 
 use millpond_base::AccessKind;
 
-use crate::btree::descend::{Place, Seek};
+use crate::btree::descend::{LocatedNode, Seek};
 use crate::btree::node::layout::{Node, Value};
 use crate::btree::tree::{BTree, mark};
 use crate::btree::write::finger::{Finger, is_leaf_of};
@@ -75,7 +75,7 @@ impl<P: Pages> BTree<P> {
         first: bool,
     ) -> Try<Option<End<'o, P>>> {
         let seek = if first { Seek::At(&[]) } else { Seek::Last };
-        let Some(Place { node: outermost, .. }) = self.place(mtr, seek, 0)? else {
+        let Some(LocatedNode { node: outermost, .. }) = self.place(mtr, seek, 0)? else {
             return Ok(None);
         };
         let node = Node::leaf(outermost.view());
@@ -89,7 +89,9 @@ impl<P: Pages> BTree<P> {
             _ if !first && !lower.is_empty() => Seek::Below(&lower),
             _ => return Ok(Some((outermost, None))),
         };
-        let Some(Place { node: next, .. }) = self.place(mtr, seek, 0)? else { return Ok(None) };
+        let Some(LocatedNode { node: next, .. }) = self.place(mtr, seek, 0)? else {
+            return Ok(None);
+        };
         // Nothing came into the outermost one before its neighbour was found.
         outermost.validate()?;
         Ok(Some((next, hint)))

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use millpond_base::AccessKind;
 
 use crate::heap::data::{Data, Form, bytes_of};
-use crate::heap::descend::{Place, mark, wrong};
+use crate::heap::descend::{DataPageSlot, mark, wrong};
 use crate::heap::directory::{count_in, span};
 use crate::heap::error::corrupt;
 use crate::heap::table::{Heap, RecordId};
@@ -227,7 +227,7 @@ impl<P: Pages> Heap<P> {
     }
 
     /// Starts loading the data pages that follow in the same directory.
-    fn prefetch_after(&self, place: &Place<'_, P>, forward: bool) {
+    fn prefetch_after(&self, place: &DataPageSlot<'_, P>, forward: bool) {
         let count = count_in(self.form, place.directory.view());
         let mut ahead = [0; AHEAD];
         let mut n = 0;

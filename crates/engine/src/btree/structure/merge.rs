@@ -7,7 +7,7 @@
 //! parent thin: it is merged in turn, one level up, until the root, which takes over the content of
 //! its only child.
 
-use crate::btree::descend::{Place, Seek, sound};
+use crate::btree::descend::{LocatedNode, Seek, sound};
 use crate::btree::node::edit::{Edit, Payload, put_swip};
 use crate::btree::node::layout::{LAST_CHILD, Node, common, rest_of, stride};
 use crate::btree::structure::relink::{adopt_all, copy_body};
@@ -157,7 +157,7 @@ impl<P: Pages> BTree<P> {
         level: u8,
     ) -> Try<Step> {
         let Some(place) = self.place(mtr, Seek::At(key), level)? else { return Ok(Step::Top) };
-        let Place { parent, index, node, depth } = place;
+        let LocatedNode { parent, index, node, depth } = place;
         let Some(parent) = parent else {
             node.validate()?;
             return Ok(Step::Top);

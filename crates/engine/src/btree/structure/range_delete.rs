@@ -8,7 +8,7 @@ use std::ops::Bound;
 
 use millpond_base::PageId;
 
-use crate::btree::descend::{Place, Seek, ahead, sound};
+use crate::btree::descend::{LocatedNode, Seek, ahead, sound};
 use crate::btree::node::edit::Edit;
 use crate::btree::node::layout::Node;
 use crate::btree::tree::BTree;
@@ -106,7 +106,7 @@ impl<P: Pages> BTree<P> {
             let page = self.root();
             return Ok(Step { page, removed: 0, next: None, large: None, thin: false });
         };
-        let Place { parent, index, node, depth } = place;
+        let LocatedNode { parent, index, node, depth } = place;
         let Some(parent) = parent else {
             let mut root = sound(node.upgrade()?, 0)?;
             return Ok(self.clear_some(mtr, &mut root, start, end));

@@ -32,8 +32,8 @@ use crate::store::stats::stat_file::{PUBLISH_PERIOD, Publisher};
 use crate::store::store::Store;
 use crate::{btree, hash_index, heap};
 
-/// The place of a store.
-enum Place {
+/// Location of a store.
+enum StoreLocation {
     /// In a file, with its log beside it.
     File(PathBuf),
     /// On a device, without a log.
@@ -44,7 +44,7 @@ enum Place {
 
 /// Opens a store, or creates it if there is none and the options allow that.
 pub struct Builder<'o> {
-    place: Place,
+    location: StoreLocation,
     options: &'o Options,
     names: StructureNames,
     /// For the cache of a second tier, in place of the file that the options name.
@@ -52,20 +52,20 @@ pub struct Builder<'o> {
 }
 
 impl<'o> Builder<'o> {
-    fn new(place: Place, options: &'o Options) -> Builder<'o> {
+    fn new(location: StoreLocation, options: &'o Options) -> Builder<'o> {
         // Ids are found in errors, not names, unless `admin` gives them.
-        Builder { place, options, names: |_| BTreeMap::new(), fast: None }
+        Builder { location, options, names: |_| BTreeMap::new(), fast: None }
     }
 
     /// A store in the file at `path`, with its log beside it if the options ask for one.
     pub fn file(path: &Path, options: &'o Options) -> Builder<'o> {
-        Builder::new(Place::File(path.to_path_buf()), options)
+        Builder::new(StoreLocation::File(path.to_path_buf()), options)
     }
 
     /// A store on any device: memory, a faulty or a slow one. It has no log, and its statistics are
     /// not published.
     pub fn device(device: Arc<dyn Device>, options: &'o Options) -> Builder<'o> {
-        Builder::new(Place::Device(device), options)
+        Builder::new(StoreLocation::Device(device), options)
     }
 
     /// A store on a device for the data and one for the log.
@@ -74,7 +74,7 @@ impl<'o> Builder<'o> {
         log: Arc<dyn Device>,
         options: &'o Options,
     ) -> Builder<'o> {
-        Builder::new(Place::Devices { data, log }, options)
+        Builder::new(StoreLocation::Devices { data, log }, options)
     }
 
     /// The second tier that the options ask for has its cache on `fast`, not in a file; of a store
@@ -96,24 +96,26 @@ impl<'o> Builder<'o> {
     /// [`Error`]: options, file, policy or memory will not do; `M` has no log and one was asked for
     /// on a device of its own.
     pub fn open<M: PoolStrategy>(self) -> Result<Arc<Store<M>>, Error> {
-        let path = match &self.place {
-            Place::File(path) => path.to_path_buf(),
-            Place::Device(data) | Place::Devices { data, .. } => data.path().to_path_buf(),
+        let path = match &self.location {
+            StoreLocation::File(path) => path.to_path_buf(),
+            StoreLocation::Device(data) | StoreLocation::Devices { data, .. } => {
+                data.path().to_path_buf()
+            }
         };
         let _span = tracing::info_span!("open", store = %path.display()).entered();
         let options = Store::<M>::adapted(self.options);
         let fast = self.fast;
         let created = Created::default();
-        let prepared = match self.place {
-            Place::File(path) => {
+        let prepared = match self.location {
+            StoreLocation::File(path) => {
                 let opening = Opening { options: &options, names: self.names, created: &created };
                 opening.file(&path, !M::TREES_ONLY)?
             }
-            Place::Device(device) => Prepared::device(device, fast, &options)?,
-            Place::Devices { .. } if M::TREES_ONLY => {
+            StoreLocation::Device(device) => Prepared::device(device, fast, &options)?,
+            StoreLocation::Devices { .. } if M::TREES_ONLY => {
                 return Err(LabError::NoTransactions.into());
             }
-            Place::Devices { data, log } => {
+            StoreLocation::Devices { data, log } => {
                 Prepared::devices(data, log, fast, &options, self.names)?
             }
         };
