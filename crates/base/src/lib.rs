@@ -1,7 +1,7 @@
 //! The vocabulary that every Millpond crate shares.
 //!
 //! Nothing here knows a policy, a trace or an engine: ids, the marks a reference carries, sizes
-//! with units, seeds, uuids, the rules of page cleaning and read-ahead, the sync list, errors that
+//! with units, little-endian integers, seeds, uuids, the rules of page cleaning and read-ahead, the sync list, errors that
 //! hold errors, switches as words, and the shim that lets a model checker replace atomics and
 //! locks.
 
@@ -10,6 +10,7 @@ pub mod cleaning;
 mod counted_locks;
 pub mod errors;
 pub mod ids;
+pub mod little_endian;
 pub mod mark;
 pub mod nearest;
 pub mod read_ahead;

@@ -40,7 +40,7 @@ unsafe impl<T: Zeros, const N: usize> Zeros for [T; N] {}
 
 /// Implements [`Zeros`] for a struct, all of whose fields implement it,
 /// `zeros!(Meta { count, last })` or `zeros!(Node(u32))`, or for an enum without fields, of which
-/// one is named whose number is 0: `zeros!(enum Place::Out)`.
+/// one is named whose number is 0: `zeros!(enum FrameState::Out)`.
 #[macro_export]
 macro_rules! zeros {
     (enum $type:ident :: $zero:ident) => {
