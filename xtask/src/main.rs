@@ -8,6 +8,7 @@
 
 mod api;
 mod capi;
+mod compile;
 mod crash;
 mod golden;
 mod peers;
@@ -37,6 +38,8 @@ usage: cargo xtask <chore>
   api [--list]                 the engine's public functions are no more than components.toml allows;
                                --list shows them by type
   capi --prefix DIR [--debug]  the libraries for C, with header and pkg-config file, into DIR
+  compile [tour] [embedder]    CPU seconds of a release build from nothing, by crate: of the program
+                               that runs the tour, and of ten lines that open a store
   crash [--seeds N] [--sweeps N] [--from SEED] [--jobs N] [--reads]
                                the crash campaign: N stories, each of them the same for a seed; N
                                short ones with a blow at each of their operations in turn; N of
@@ -66,6 +69,9 @@ fn main() -> ExitCode {
     if let Some(code) = api::as_rustdoc() {
         return code;
     }
+    if let Some(code) = compile::as_compiler() {
+        return code;
+    }
     let mut arguments = std::env::args().skip(1);
     let chore = arguments.next().unwrap_or_default();
     let rest: Vec<String> = arguments.collect();
@@ -74,6 +80,7 @@ fn main() -> ExitCode {
         "test" => test::main(&rest),
         "api" => api::main(&rest),
         "capi" => capi::main(&rest),
+        "compile" => compile::main(&rest),
         "crash" => crash::main(&rest),
         "golden" => golden::main(&rest),
         "peers" => peers::main(&rest),

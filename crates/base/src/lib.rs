@@ -9,10 +9,12 @@ pub mod cleaning;
 #[cfg(all(feature = "critical-sections", not(feature = "model")))]
 mod counted_locks;
 pub mod errors;
+mod face;
 pub mod ids;
 pub mod little_endian;
 pub mod mark;
 pub mod nearest;
+mod past_poison;
 pub mod read_ahead;
 #[doc(hidden)]
 pub mod rounds;
@@ -25,7 +27,9 @@ pub mod sync_list;
 pub mod uuid;
 pub mod words;
 
+pub use face::{Face, Parameter, Spelled};
 pub use ids::{FrameId, Lsn, PageId, Tick};
 pub use mark::{AccessKind, Mark, PageKind, Reason};
+pub use past_poison::PastPoison;
 pub use seed::Seed;
 pub use size::{Share, Size, SizeError};

@@ -129,9 +129,10 @@ mod uncounted {
 #[cfg(all(feature = "critical-sections", not(feature = "model")))]
 mod counted {
     use std::panic::Location;
-    use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+    use std::sync::{Arc, Mutex, MutexGuard};
 
     use super::{Section, Sections};
+    use crate::PastPoison;
 
     /// The tables of threads that run, and the sum of those that have ended.
     #[derive(Default)]
@@ -151,7 +152,7 @@ mod counted {
     }
 
     fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+        mutex.lock().past_poison()
     }
 
     /// Counts one section for the file that called.

@@ -23,6 +23,7 @@ pub mod experiments;
 pub mod instance;
 #[cfg(feature = "runs")]
 pub mod memory_group;
+mod parameters;
 pub mod run;
 pub mod stores;
 

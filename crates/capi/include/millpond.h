@@ -37,81 +37,81 @@
 #define MP_BULK 3
 
 /**
- * Transactions are as if they ran one after the other.
+ * Transactions behave as if they ran one after the other.
  */
 #define MP_SERIALIZABLE 0
 
 /**
- * Reads see what is committed when they are made.
+ * Each read sees the data committed at its time.
  */
 #define MP_READ_COMMITTED 1
 
 /**
- * No bound: to the end of the tree.
+ * No bound: up to the end of the tree.
  */
 #define MP_UNBOUNDED 0
 
 /**
- * The key itself is within.
+ * The range includes the key itself.
  */
 #define MP_INCLUDED 1
 
 /**
- * The key itself is not within.
+ * The range excludes the key itself.
  */
 #define MP_EXCLUDED 2
 
 /**
- * Only as the low bound: the keys that begin with these bytes. The high bound must be unbounded.
+ * Only as the low bound: all keys that begin with these bytes. The high bound must be unbounded.
  */
 #define MP_PREFIX 3
 
 /**
- * Opens the tree, and creates it if there is none.
+ * Opens the tree, and creates it if it does not exist.
  */
 #define MP_OPEN_OR_CREATE 0
 
 /**
- * Opens the tree: MP_NO_SUCH if there is none.
+ * Opens the tree: MP_NO_SUCH if it does not exist.
  */
 #define MP_OPEN 1
 
 /**
- * Creates the tree: MP_EXISTS if there is one.
+ * Creates the tree: MP_EXISTS if it exists.
  */
 #define MP_CREATE 2
 
 /**
- * Result of a call. Negative: an error, see mp_error_message.
+ * Result of a call. A negative one is an error, with a message from mp_error_message.
  */
 typedef enum mp_status {
     /**
-     * Done.
+     * The call succeeded.
      */
     MP_OK = 0,
     /**
-     * There is no such key, or no further entry. Not an error.
+     * The key does not exist, or there is no further entry. Not an error.
      */
     MP_NOT_FOUND = 1,
     /**
-     * An argument that no call may have: a null pointer, a string that is not UTF-8, an unknown
+     * An argument is invalid in every call: a null pointer, a string that is not UTF-8, an unknown
      * constant.
      */
     MP_MISUSE = -1,
     /**
-     * A fault of the library's. Please report it, with the message.
+     * A bug in the library. Please report it, with the message.
      */
     MP_PANIC = -2,
     /**
-     * An option, a policy, a name or an argument that is not possible.
+     * An option, a policy, a name or an argument is invalid.
      */
     MP_INVALID = -3,
     /**
-     * There is no such store or tree, and none was to be created.
+     * The store or tree does not exist, and was not to be created.
      */
     MP_NO_SUCH = -4,
     /**
-     * There is one already.
+     * The store or tree exists already.
      */
     MP_EXISTS = -5,
     /**
@@ -119,11 +119,11 @@ typedef enum mp_status {
      */
     MP_OTHER_TYPE = -6,
     /**
-     * A key or a value that does not fit.
+     * A key or a value is too long.
      */
     MP_TOO_LONG = -7,
     /**
-     * Another process, or other handles, have it.
+     * Another process or another handle uses it.
      */
     MP_IN_USE = -8,
     /**
@@ -131,27 +131,27 @@ typedef enum mp_status {
      */
     MP_READ_ONLY = -9,
     /**
-     * The transaction lost in a deadlock: abort it, and the same one may succeed.
+     * The transaction lost in a deadlock: abort it and try again.
      */
     MP_DEADLOCK = -10,
     /**
-     * A lock was waited for too long: abort the transaction, and the same one may succeed.
+     * A wait for a lock was too long: abort the transaction and try again.
      */
     MP_TIMEOUT = -11,
     /**
-     * A call outside the transaction would wait for the transaction whose callback it is made in.
+     * A call outside the transaction would wait for the transaction whose callback made it.
      */
     MP_OWN_TRANSACTION = -12,
     /**
-     * The transaction, savepoint, snapshot or cursor cannot go on.
+     * The transaction, savepoint, snapshot or cursor cannot continue.
      */
     MP_TRANSACTION_FAILED = -13,
     /**
-     * Memory does not suffice for what was asked for.
+     * Memory is not enough for the request.
      */
     MP_MEMORY = -14,
     /**
-     * The device is full. What is stored is intact.
+     * The device is full. Stored data is intact.
      */
     MP_DISK_FULL = -15,
     /**
@@ -163,15 +163,15 @@ typedef enum mp_status {
      */
     MP_DAMAGED = -17,
     /**
-     * Something that belongs to the store, such as its log, is missing.
+     * A part of the store, such as its log, is missing.
      */
     MP_INCOMPLETE = -18,
     /**
-     * The format is one that this version does not know.
+     * This version does not know the format.
      */
     MP_VERSION = -19,
     /**
-     * A callback cancelled it.
+     * A callback cancelled the call.
      */
     MP_CANCELLED = -20,
     /**
@@ -185,8 +185,8 @@ typedef enum mp_status {
 } mp_status;
 
 /**
- * A place among the entries of a tree within a range, which seeks and moves both ways. One thread
- * at a time may use it.
+ * A position among the entries of a tree within a range, which seeks and moves both ways. One
+ * thread at a time may use it.
  */
 typedef struct mp_cursor mp_cursor;
 
@@ -197,8 +197,8 @@ typedef struct mp_options mp_options;
 
 /**
  * A read-only view of the state committed at one moment. Any number of threads may use it at once.
- * It waits for no writer and keeps none waiting. The store keeps the snapshot's data until it is
- * freed.
+ * It waits for no writer, and no writer waits for it. The store keeps the snapshot's data until
+ * the snapshot ends.
  */
 typedef struct mp_snapshot mp_snapshot;
 
@@ -214,18 +214,18 @@ typedef struct mp_store mp_store;
 typedef struct mp_tree mp_tree;
 
 /**
- * A transaction. Threads may share it: their calls wait for one another.
+ * A transaction. Threads may share it: their calls wait for each other.
  */
 typedef struct mp_txn mp_txn;
 
 /**
- * Bytes that the library gives: a value, a key, a report. Begin with MP_BUFFER_INIT, pass it to
- * as many calls as you like, which replace what is in it and use its memory again, and end with
- * mp_buffer_free. Copies of the struct are not buffers of their own.
+ * Bytes that the library returns: a value, a key, a report. Initialise it with MP_BUFFER_INIT,
+ * pass it to any number of calls, and free it with mp_buffer_free. Each call replaces the content
+ * and reuses the memory. A copy of the struct is not a buffer of its own.
  */
 typedef struct mp_buffer {
     /**
-     * The bytes, and a zero behind them that does not count. NULL until a call has filled it.
+     * The bytes, followed by a zero that does not count. NULL until a call has filled it.
      */
     void *data;
     /**
@@ -233,7 +233,7 @@ typedef struct mp_buffer {
      */
     size_t len;
     /**
-     * Number of bytes that fit into its memory.
+     * Bytes of its memory.
      */
     size_t capacity;
 } mp_buffer;
@@ -257,21 +257,21 @@ typedef struct mp_bound {
 } mp_bound;
 
 /**
- * A range of keys. All zeros are all keys, and so is a pointer that is NULL.
+ * A range of keys. All zeros mean all keys, and so does a NULL pointer.
  */
 typedef struct mp_range {
     /**
-     * Beginning of the range.
+     * Lower bound of the range.
      */
     struct mp_bound low;
     /**
-     * End of the range.
+     * Upper bound of the range.
      */
     struct mp_bound high;
 } mp_range;
 
 /**
- * Bytes, or nothing at all: NULL.
+ * Bytes. A NULL pointer to a slice means no value.
  */
 typedef struct mp_slice {
     /**
@@ -285,11 +285,11 @@ typedef struct mp_slice {
 } mp_slice;
 
 /**
- * Options of a transaction. Begin with MP_TXN_OPTIONS_INIT.
+ * Options of a transaction. Initialise them with MP_TXN_OPTIONS_INIT.
  */
 typedef struct mp_txn_options {
     /**
-     * MP_SYNC, MP_GROUP, MP_ASYNC, MP_BULK; -1: as the store.
+     * MP_SYNC, MP_GROUP, MP_ASYNC or MP_BULK; -1 for the store's durability.
      */
     int32_t durability;
     /**
@@ -297,7 +297,7 @@ typedef struct mp_txn_options {
      */
     int32_t isolation;
     /**
-     * Milliseconds that a lock is waited for at most; -1: for ever, as deadlocks are found.
+     * Longest wait for a lock in milliseconds; -1 for no limit, since deadlocks are found.
      */
     int64_t wait_ms;
 } mp_txn_options;
@@ -307,10 +307,11 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Writes a backup to a new file at `path_of_backup`, while the store is used: a store of its own
- * with everything that was committed before the call. `progress`, which may be NULL, is told bytes
- * done and bytes in all, of the pages and then of the log, and cancels the backup by returning
- * something else than 0: MP_CANCELLED, and nothing is left of it.
+ * Writes a backup to a new file at `path_of_backup`, while the store is in use. The backup is a
+ * store of its own with everything that was committed before the call. `progress`, which may be
+ * NULL, receives the bytes done and the bytes in all, of the pages and then of the log. If it
+ * returns anything but 0, the backup is cancelled: the call returns MP_CANCELLED, and no file is
+ * left.
  */
 enum mp_status mp_backup(const struct mp_store *store,
                          const char *path_of_backup,
@@ -318,32 +319,32 @@ enum mp_status mp_backup(const struct mp_store *store,
                          void *user);
 
 /**
- * Reads everything and checks it, while the store is used. `sound` gets whether all is well, and
- * `report`, which may be NULL, a text with a line for each tree and each fault.
+ * Reads and checks everything, while the store is in use. `sound` receives true if there is no
+ * fault. `report`, which may be NULL, receives a text with a line for each tree and each fault.
  */
 enum mp_status mp_check(const struct mp_store *store, bool *sound, struct mp_buffer *report);
 
 /**
- * Gives all statistics, as a JSON object.
+ * Returns all statistics, as a JSON object.
  */
 enum mp_status mp_stats(const struct mp_store *store, struct mp_buffer *json);
 
 /**
- * Gives one number of the statistics by its name in JSON, such as "puts". MP_NO_SUCH: there is
- * none of that name.
+ * Returns one number of the statistics by its name in JSON, such as "puts". Returns MP_NO_SUCH if
+ * no statistic has that name.
  */
 enum mp_status mp_stat(const struct mp_store *store, const char *name, uint64_t *value);
 
 /**
- * Frees a buffer's memory and makes it an empty one again, of which nothing happens if it is
- * freed once more. NULL is no error.
+ * Frees a buffer's memory and empties the buffer, so that freeing it again does nothing. NULL is
+ * allowed.
  */
 void mp_buffer_free(struct mp_buffer *buffer);
 
 /**
- * Opens a cursor of what a transaction sees, or, with NULL instead of one, of what is committed.
- * `range` may be NULL: all keys. It is on no entry yet. Close it with mp_cursor_close, before or
- * after the transaction's end.
+ * Opens a cursor over the entries that a transaction sees, or, with NULL instead, over the
+ * committed ones. `range` may be NULL for all keys. The cursor is on no entry yet. Close it with
+ * mp_cursor_close, before or after the transaction's end.
  */
 enum mp_status mp_cursor_open(const struct mp_tree *tree,
                               const struct mp_txn *txn,
@@ -351,44 +352,45 @@ enum mp_status mp_cursor_open(const struct mp_tree *tree,
                               struct mp_cursor **out);
 
 /**
- * Closes a cursor. NULL is no error.
+ * Closes a cursor. NULL is allowed.
  */
 void mp_cursor_close(struct mp_cursor *cursor);
 
 /**
- * Goes to the first entry: MP_OK or MP_NOT_FOUND.
+ * Moves to the first entry: MP_OK or MP_NOT_FOUND.
  */
 enum mp_status mp_cursor_first(struct mp_cursor *cursor);
 
 /**
- * Goes to the last entry: MP_OK or MP_NOT_FOUND.
+ * Moves to the last entry: MP_OK or MP_NOT_FOUND.
  */
 enum mp_status mp_cursor_last(struct mp_cursor *cursor);
 
 /**
- * Goes to the entry behind the one that it is on, or was on last; a new cursor to the first.
- * MP_NOT_FOUND: there is none; it stays where it was, and a later call may find more.
+ * Moves to the entry behind the current or last one; a new cursor moves to the first one. On
+ * MP_NOT_FOUND the cursor keeps its position, and a later call may find more.
  */
 enum mp_status mp_cursor_next(struct mp_cursor *cursor);
 
 /**
- * Goes to the entry before the one that it is on, or was on last; a new cursor to the last.
+ * Moves to the entry before the current or last one; a new cursor moves to the last one.
  */
 enum mp_status mp_cursor_prev(struct mp_cursor *cursor);
 
 /**
- * Goes to the first entry at or above a key: MP_OK or MP_NOT_FOUND.
+ * Moves to the first entry at or above a key: MP_OK or MP_NOT_FOUND.
  */
 enum mp_status mp_cursor_seek(struct mp_cursor *cursor, const void *key_data, size_t key_len);
 
 /**
- * Goes to the last entry at or below a key: MP_OK or MP_NOT_FOUND.
+ * Moves to the last entry at or below a key: MP_OK or MP_NOT_FOUND.
  */
 enum mp_status mp_cursor_seek_back(struct mp_cursor *cursor, const void *key_data, size_t key_len);
 
 /**
- * Gives the entry that a cursor is on: its bytes, which are there until the cursor's next call.
- * Any of the places may be NULL. MP_NOT_FOUND: it is on none, and the places are as they were.
+ * Returns the cursor's current entry. Its bytes stay valid until the cursor's next call. Any of
+ * the places may be NULL. If there is no current entry, returns MP_NOT_FOUND and leaves the places
+ * unchanged.
  */
 enum mp_status mp_cursor_entry(const struct mp_cursor *cursor,
                                const void **key_data,
@@ -397,7 +399,8 @@ enum mp_status mp_cursor_entry(const struct mp_cursor *cursor,
                                size_t *value_len);
 
 /**
- * Copies the value of a key. MP_NOT_FOUND: there is none, and the buffer is as it was.
+ * Copies the value of a key. If there is none, returns MP_NOT_FOUND and leaves the buffer
+ * unchanged.
  */
 enum mp_status mp_get(const struct mp_tree *tree,
                       const struct mp_txn *txn,
@@ -406,7 +409,7 @@ enum mp_status mp_get(const struct mp_tree *tree,
                       struct mp_buffer *out);
 
 /**
- * Like mp_get within a transaction, for a key that it will write: locked for that at once.
+ * Like mp_get within a transaction, for a key to be written: locks it for writing at once.
  */
 enum mp_status mp_get_for_update(const struct mp_tree *tree,
                                  const struct mp_txn *txn,
@@ -423,7 +426,7 @@ enum mp_status mp_contains(const struct mp_tree *tree,
                            size_t key_len);
 
 /**
- * Sets the value of a key, whether there was one or not.
+ * Sets the value of a key, whether it exists or not.
  */
 enum mp_status mp_put(const struct mp_tree *tree,
                       const struct mp_txn *txn,
@@ -433,7 +436,8 @@ enum mp_status mp_put(const struct mp_tree *tree,
                       size_t value_len);
 
 /**
- * Sets the value of a key if there is none; gives whether it did. `done` may be NULL.
+ * Sets the value of a key if it does not exist. `done` receives true if it did so, and may be
+ * NULL.
  */
 enum mp_status mp_insert_if_absent(const struct mp_tree *tree,
                                    const struct mp_txn *txn,
@@ -444,7 +448,7 @@ enum mp_status mp_insert_if_absent(const struct mp_tree *tree,
                                    bool *done);
 
 /**
- * Replaces the value of a key if there is one; gives whether it did. `done` may be NULL.
+ * Replaces the value of a key if it exists. `done` receives true if it did so, and may be NULL.
  */
 enum mp_status mp_replace(const struct mp_tree *tree,
                           const struct mp_txn *txn,
@@ -455,8 +459,8 @@ enum mp_status mp_replace(const struct mp_tree *tree,
                           bool *done);
 
 /**
- * Sets the value of a key to `new_value` if it is `expected`; gives whether it did. NULL means: no
- * entry.
+ * Sets the value of a key to `new_value` if it is `expected`, where NULL means no entry. `done`
+ * receives true if it did so.
  */
 enum mp_status mp_compare_and_swap(const struct mp_tree *tree,
                                    const struct mp_txn *txn,
@@ -475,7 +479,7 @@ enum mp_status mp_delete(const struct mp_tree *tree,
                          size_t key_len);
 
 /**
- * Removes the keys of a range; gives how many. `count` may be NULL.
+ * Removes the keys of a range. `count` receives their number, and may be NULL.
  */
 enum mp_status mp_delete_range(const struct mp_tree *tree,
                                const struct mp_txn *txn,
@@ -491,7 +495,7 @@ enum mp_status mp_count(const struct mp_tree *tree,
                         uint64_t *count);
 
 /**
- * Removes the first entry and gives it. MP_NOT_FOUND: there was none.
+ * Removes the first entry and returns it. Returns MP_NOT_FOUND if there is none.
  */
 enum mp_status mp_pop_first(const struct mp_tree *tree,
                             const struct mp_txn *txn,
@@ -499,7 +503,7 @@ enum mp_status mp_pop_first(const struct mp_tree *tree,
                             struct mp_buffer *value_out);
 
 /**
- * Removes the last entry and gives it. MP_NOT_FOUND: there was none.
+ * Removes the last entry and returns it. Returns MP_NOT_FOUND if there is none.
  */
 enum mp_status mp_pop_last(const struct mp_tree *tree,
                            const struct mp_txn *txn,
@@ -512,7 +516,7 @@ enum mp_status mp_pop_last(const struct mp_tree *tree,
 enum mp_status mp_key_push_u32(struct mp_buffer *key, uint32_t part);
 
 /**
- * Takes a u32 from the front of what is left of a key. MP_MISUSE: what is left does not begin
+ * Takes a u32 from the front of the rest of a key. Returns MP_MISUSE if the rest does not begin
  * with one.
  */
 enum mp_status mp_key_take_u32(struct mp_slice *rest, uint32_t *part);
@@ -523,40 +527,40 @@ enum mp_status mp_key_take_u32(struct mp_slice *rest, uint32_t *part);
 enum mp_status mp_key_push_u64(struct mp_buffer *key, uint64_t part);
 
 /**
- * Takes a u64 from the front of what is left of a key. MP_MISUSE: what is left does not begin
+ * Takes a u64 from the front of the rest of a key. Returns MP_MISUSE if the rest does not begin
  * with one.
  */
 enum mp_status mp_key_take_u64(struct mp_slice *rest, uint64_t *part);
 
 /**
- * Appends a i32 to a key.
+ * Appends an i32 to a key.
  */
 enum mp_status mp_key_push_i32(struct mp_buffer *key, int32_t part);
 
 /**
- * Takes a i32 from the front of what is left of a key. MP_MISUSE: what is left does not begin
+ * Takes an i32 from the front of the rest of a key. Returns MP_MISUSE if the rest does not begin
  * with one.
  */
 enum mp_status mp_key_take_i32(struct mp_slice *rest, int32_t *part);
 
 /**
- * Appends a i64 to a key.
+ * Appends an i64 to a key.
  */
 enum mp_status mp_key_push_i64(struct mp_buffer *key, int64_t part);
 
 /**
- * Takes a i64 from the front of what is left of a key. MP_MISUSE: what is left does not begin
+ * Takes an i64 from the front of the rest of a key. Returns MP_MISUSE if the rest does not begin
  * with one.
  */
 enum mp_status mp_key_take_i64(struct mp_slice *rest, int64_t *part);
 
 /**
- * Appends a f64 to a key.
+ * Appends an f64 to a key.
  */
 enum mp_status mp_key_push_f64(struct mp_buffer *key, double part);
 
 /**
- * Takes a f64 from the front of what is left of a key. MP_MISUSE: what is left does not begin
+ * Takes an f64 from the front of the rest of a key. Returns MP_MISUSE if the rest does not begin
  * with one.
  */
 enum mp_status mp_key_take_f64(struct mp_slice *rest, double *part);
@@ -567,46 +571,47 @@ enum mp_status mp_key_take_f64(struct mp_slice *rest, double *part);
 enum mp_status mp_key_push_bool(struct mp_buffer *key, bool part);
 
 /**
- * Takes a bool from the front of what is left of a key. MP_MISUSE: what is left does not begin
+ * Takes a bool from the front of the rest of a key. Returns MP_MISUSE if the rest does not begin
  * with one.
  */
 enum mp_status mp_key_take_bool(struct mp_slice *rest, bool *part);
 
 /**
- * Appends a string, or any bytes, to a key of several parts; these may be bytes of the key itself.
+ * Appends a string, or any bytes, to a key of several parts. The bytes may be in the key itself.
  * (A key that is one string is its bytes, and needs no function.)
  */
 enum mp_status mp_key_push_bytes(struct mp_buffer *key, const void *part, size_t len);
 
 /**
- * Takes a string, or any bytes, from the front of what is left of a key of several parts, which is
- * not in the buffer itself.
+ * Takes a string, or any bytes, from the front of the rest of a key of several parts. The rest
+ * must not be in the buffer `part`.
  */
 enum mp_status mp_key_take_bytes(struct mp_slice *rest, struct mp_buffer *part);
 
 /**
- * Empties a buffer, to begin another key; its memory stays.
+ * Empties a buffer for another key; its memory stays.
  */
 enum mp_status mp_key_clear(struct mp_buffer *key);
 
 /**
- * The defaults. Never NULL. Close it with mp_options_free; a store does not need it once it is
- * open.
+ * Returns the default options, never NULL. Free them with mp_options_free; an open store does not
+ * need them.
  */
 struct mp_options *mp_options_new(void);
 
 /**
- * Frees options. NULL is no error.
+ * Frees options. NULL is allowed.
  */
 void mp_options_free(struct mp_options *options);
 
 /**
- * Bytes of memory for everything. Default: a quarter of what the process may use.
+ * Sets the bytes of memory for everything. Default: a quarter of the memory that the process may
+ * use.
  */
 enum mp_status mp_options_memory(struct mp_options *options, uint64_t bytes);
 
 /**
- * Bytes of a page of a new store, a power of two from 4096 to 65536.
+ * Sets the bytes per page of a new store, a power of two from 4096 to 65536.
  */
 enum mp_status mp_options_page_size(struct mp_options *options, uint32_t bytes);
 
@@ -616,7 +621,7 @@ enum mp_status mp_options_page_size(struct mp_options *options, uint32_t bytes);
 enum mp_status mp_options_compression(struct mp_options *options, bool on);
 
 /**
- * The replacement policy, such as "watt(write_weight=2)"; `millpond policies` lists them.
+ * Sets the replacement policy, such as "watt(write_weight=2)"; `millpond policies` lists them.
  */
 enum mp_status mp_options_policy(struct mp_options *options, const char *policy);
 
@@ -631,26 +636,26 @@ enum mp_status mp_options_read_only(struct mp_options *options, bool on);
 enum mp_status mp_options_create_if_missing(struct mp_options *options, bool on);
 
 /**
- * When a commit is durable unless the transaction's options tell: MP_SYNC (the default),
+ * Sets the durability of commits, unless a transaction's options set it: MP_SYNC (the default),
  * MP_GROUP, MP_ASYNC or MP_BULK.
  */
 enum mp_status mp_options_durability(struct mp_options *options, int32_t when);
 
 /**
- * Bytes of log that a recovery may have to read, about. Default: 512 MiB.
+ * Sets the approximate bytes of log that a recovery may have to read. Default: 512 MiB.
  */
 enum mp_status mp_options_log_gap(struct mp_options *options, uint64_t bytes);
 
 /**
- * Bytes that the file beside the store may have which takes what large transactions and old
- * snapshots need beyond memory; 0: there is none. Default: 16 GiB.
+ * Sets the maximum bytes of the spill file beside the store. It takes data of large transactions
+ * and old snapshots that does not fit into memory; with 0 there is no such file. Default: 16 GiB.
  */
 enum mp_status mp_options_spill_max(struct mp_options *options, uint64_t bytes);
 
 /**
- * A second tier: `bytes` of the file at `path`, on a faster device than the store's, are a cache
- * of pages under `policy`, such as "tq". With `write_back` the two files are one store: see
- * docs/second-tier.md.
+ * Sets a second tier: `bytes` of the file at `path_of_cache`, on a faster device than the store's,
+ * are a cache of pages under `policy`, such as "tq". With `write_back` the two files are one
+ * store: see docs/second-tier.md.
  */
 enum mp_status mp_options_second_tier(struct mp_options *options,
                                       const char *path_of_cache,
@@ -659,17 +664,18 @@ enum mp_status mp_options_second_tier(struct mp_options *options,
                                       bool write_back);
 
 /**
- * Begins a snapshot of what is committed now.
+ * Begins a snapshot of the state committed now.
  */
 enum mp_status mp_snapshot_begin(const struct mp_store *store, struct mp_snapshot **out);
 
 /**
- * Ends a snapshot; its cursors go on. NULL is no error.
+ * Ends a snapshot; its cursors continue. NULL is allowed.
  */
 void mp_snapshot_end(struct mp_snapshot *snapshot);
 
 /**
- * Copies the value that a key had. MP_NOT_FOUND: there was none, and the buffer is as it was.
+ * Copies the value of a key in a snapshot. If there is none, returns MP_NOT_FOUND and leaves the
+ * buffer unchanged.
  */
 enum mp_status mp_snapshot_get(const struct mp_snapshot *snapshot,
                                const struct mp_tree *tree,
@@ -678,7 +684,7 @@ enum mp_status mp_snapshot_get(const struct mp_snapshot *snapshot,
                                struct mp_buffer *out);
 
 /**
- * Counts the keys that a range had; `range` may be NULL.
+ * Counts the keys of a range in a snapshot; `range` may be NULL.
  */
 enum mp_status mp_snapshot_count(const struct mp_snapshot *snapshot,
                                  const struct mp_tree *tree,
@@ -686,7 +692,7 @@ enum mp_status mp_snapshot_count(const struct mp_snapshot *snapshot,
                                  uint64_t *count);
 
 /**
- * Opens a cursor of what a snapshot shows; `range` may be NULL.
+ * Opens a cursor over the entries in a snapshot; `range` may be NULL.
  */
 enum mp_status mp_snapshot_cursor(const struct mp_snapshot *snapshot,
                                   const struct mp_tree *tree,
@@ -694,40 +700,40 @@ enum mp_status mp_snapshot_cursor(const struct mp_snapshot *snapshot,
                                   struct mp_cursor **out);
 
 /**
- * Returns the message of this thread's last error; empty if none has occurred. It stays until the
- * thread's next error. Never NULL, not to be freed.
+ * Returns the message of this thread's last error, or an empty one if none has occurred. It stays
+ * until the thread's next error. It is never NULL, and must not be freed.
  */
 const char *mp_error_message(void);
 
 /**
- * The name of a status, such as "MP_TIMEOUT". Never NULL, not to be freed.
+ * Returns the name of a status, such as "MP_TIMEOUT". It is never NULL, and must not be freed.
  */
 const char *mp_status_name(int32_t status);
 
 /**
- * The library's version, such as "0.1.0". Never NULL, not to be freed.
+ * Returns the library's version, such as "0.1.0". It is never NULL, and must not be freed.
  */
 const char *mp_version(void);
 
 /**
- * Opens the store at `path`, or creates one there; one that was not closed is recovered.
- * `options` may be NULL. One process at a time has a store open: MP_IN_USE otherwise.
+ * Opens the store at `path`, or creates one there. A store that was not closed is recovered.
+ * `options` may be NULL. Only one process at a time can have a store open; others get MP_IN_USE.
  */
 enum mp_status mp_open(const char *path_of_store,
                        const struct mp_options *options,
                        struct mp_store **out);
 
 /**
- * Makes a store in memory, which is lost when it is closed. `options` may be NULL.
+ * Creates a store in memory, which is lost when it is closed. `options` may be NULL.
  */
 enum mp_status mp_open_memory(const struct mp_options *options, struct mp_store **out);
 
 /**
- * Closes a store: everything is durable then, and the store can be opened again at once, here or
- * in another process. The handle is gone whatever is returned. Of other handles that are left
- * (trees, transactions, cursors, snapshots), calls return MP_CLOSED. A transaction that is left
- * has not committed: the next opening undoes it, as after a crash. NULL is no error. In the child
- * of a fork nothing is done, and MP_IN_USE returned.
+ * Closes a store. Everything is durable then, and the store can be opened again at once, here or
+ * in another process. The handle is gone whatever is returned. Calls on remaining handles (trees,
+ * transactions, cursors, snapshots) return MP_CLOSED. A transaction that is still open has not
+ * committed: the next opening undoes it, as after a crash. NULL is allowed. In the child of a
+ * fork the call does nothing, and returns MP_IN_USE.
  */
 enum mp_status mp_close(struct mp_store *store);
 
@@ -737,7 +743,7 @@ enum mp_status mp_close(struct mp_store *store);
 enum mp_status mp_flush(const struct mp_store *store);
 
 /**
- * Writes a checkpoint: a recovery has to read only what comes after it.
+ * Takes a checkpoint: a recovery only reads the log from there on.
  */
 enum mp_status mp_checkpoint(const struct mp_store *store);
 
@@ -750,18 +756,19 @@ enum mp_status mp_tree_open(const struct mp_store *store,
                             struct mp_tree **out);
 
 /**
- * Closes a tree. NULL is no error.
+ * Closes a tree. NULL is allowed.
  */
 void mp_tree_close(struct mp_tree *tree);
 
 /**
- * Removes the tree called `name` with all that is in it. MP_IN_USE: handles of it are open.
+ * Removes the tree called `name` with all its entries. Returns MP_IN_USE if handles of it are
+ * open.
  */
 enum mp_status mp_tree_drop(const struct mp_store *store, const char *name);
 
 /**
- * Calls `visit` with the name of each tree, which is not zero-terminated and there during the
- * call only, until it returns something else than 0: then MP_CANCELLED is returned.
+ * Calls `visit` with the name of each tree. The name is not zero-terminated, and valid during the
+ * call only. If `visit` returns anything but 0, the call stops and returns MP_CANCELLED.
  */
 enum mp_status mp_tree_names(const struct mp_store *store,
                              int32_t (*visit)(const char *name, size_t len, void *user),
@@ -775,35 +782,35 @@ enum mp_status mp_txn_begin(const struct mp_store *store,
                             struct mp_txn **out);
 
 /**
- * Commits a transaction. It is over, its handle is gone, and its cursors can only be closed,
- * whatever is returned. MP_OK: it is done, and durable as the transaction's durability tells. If
- * the log failed, whether it is durable shows when the store is opened again.
+ * Commits a transaction. It ends, its handle is gone, and its cursors can only be closed, whatever
+ * is returned. MP_OK: it is committed, and durable according to its durability. If the log failed,
+ * the next opening of the store shows whether it is durable.
  */
 enum mp_status mp_txn_commit(struct mp_txn *txn);
 
 /**
- * Undoes what a transaction did. It is over and its handle is gone. NULL is no error.
+ * Rolls a transaction back. It ends, and its handle is gone. NULL is allowed.
  */
 enum mp_status mp_txn_abort(struct mp_txn *txn);
 
 /**
- * Makes a savepoint; gives its number.
+ * Creates a savepoint; `number` receives its number.
  */
 enum mp_status mp_txn_savepoint(const struct mp_txn *txn, size_t *number);
 
 /**
- * Undoes what was done since a savepoint, which stays. Later ones, and all cursors of the
- * transaction, are over.
+ * Rolls back to a savepoint, which stays. Later savepoints, and all cursors of the transaction,
+ * end.
  */
 enum mp_status mp_txn_rollback_to(const struct mp_txn *txn, size_t number);
 
 /**
- * Runs `work` in a transaction and commits it if `work` returns MP_OK. If it lost in a deadlock,
- * it is aborted, and `work` is run again, for up to ten seconds: so `work` must do nothing else
- * that counts. If `work` returns something else, the transaction is aborted and that is returned;
- * a number that is no status becomes MP_CANCELLED. The message is that of the call within `work`
- * that failed with this status last, if one did. `work` may end the transaction itself, and
- * must neither throw nor jump out of the call. `options` may be NULL.
+ * Runs `work` in a transaction and commits it if `work` returns MP_OK. If the transaction loses in
+ * a deadlock, it is aborted, and `work` runs again, for up to ten seconds: so `work` must have no
+ * other effects. If `work` returns anything else, the transaction is aborted and that status is
+ * returned; a number that is not a status becomes MP_CANCELLED. The message is that of the last
+ * call within `work` that failed with this status, if one did. `work` may end the transaction
+ * itself, and must neither throw nor jump out of the call. `options` may be NULL.
  */
 enum mp_status mp_transact(const struct mp_store *store,
                            const struct mp_txn_options *options,
@@ -816,7 +823,7 @@ enum mp_status mp_transact(const struct mp_store *store,
 
 #endif  /* MILLPOND_H */
 
-/** What a buffer begins as. */
+/** Initial value of a buffer. */
 #define MP_BUFFER_INIT { NULL, 0, 0 }
-/** What the options of a transaction begin as: those of the store. */
+/** Initial value of transaction options: those of the store. */
 #define MP_TXN_OPTIONS_INIT { -1, MP_SERIALIZABLE, -1 }

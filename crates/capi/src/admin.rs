@@ -10,10 +10,11 @@ use crate::pointer::{handle, path, place, set, string};
 use crate::status::{Failure, mp_status};
 use crate::store::mp_store;
 
-/// Writes a backup to a new file at `path_of_backup`, while the store is used: a store of its own
-/// with everything that was committed before the call. `progress`, which may be NULL, is told bytes
-/// done and bytes in all, of the pages and then of the log, and cancels the backup by returning
-/// something else than 0: MP_CANCELLED, and nothing is left of it.
+/// Writes a backup to a new file at `path_of_backup`, while the store is in use. The backup is a
+/// store of its own with everything that was committed before the call. `progress`, which may be
+/// NULL, receives the bytes done and the bytes in all, of the pages and then of the log. If it
+/// returns anything but 0, the backup is cancelled: the call returns MP_CANCELLED, and no file is
+/// left.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_backup(
     store: *const mp_store,
@@ -37,8 +38,8 @@ pub unsafe extern "C" fn mp_backup(
     })
 }
 
-/// Reads everything and checks it, while the store is used. `sound` gets whether all is well, and
-/// `report`, which may be NULL, a text with a line for each tree and each fault.
+/// Reads and checks everything, while the store is in use. `sound` receives true if there is no
+/// fault. `report`, which may be NULL, receives a text with a line for each tree and each fault.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_check(
     store: *const mp_store,
@@ -65,7 +66,7 @@ pub unsafe extern "C" fn mp_check(
     })
 }
 
-/// Gives all statistics, as a JSON object.
+/// Returns all statistics, as a JSON object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_stats(store: *const mp_store, json: *mut mp_buffer) -> mp_status {
     guard(|| {
@@ -76,8 +77,8 @@ pub unsafe extern "C" fn mp_stats(store: *const mp_store, json: *mut mp_buffer) 
     })
 }
 
-/// Gives one number of the statistics by its name in JSON, such as "puts". MP_NO_SUCH: there is
-/// none of that name.
+/// Returns one number of the statistics by its name in JSON, such as "puts". Returns MP_NO_SUCH if
+/// no statistic has that name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_stat(
     store: *const mp_store,

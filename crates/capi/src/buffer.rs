@@ -1,4 +1,4 @@
-//! Bytes that the library gives.
+//! Buffers for bytes that the library returns.
 
 use std::ffi::c_void;
 
@@ -6,23 +6,23 @@ use crate::guard::guard;
 use crate::pointer::exclusive;
 use crate::status::{Failure, mp_status};
 
-/// Bytes that the library gives: a value, a key, a report. Begin with MP_BUFFER_INIT, pass it to
-/// as many calls as you like, which replace what is in it and use its memory again, and end with
-/// mp_buffer_free. Copies of the struct are not buffers of their own.
+/// Bytes that the library returns: a value, a key, a report. Initialise it with MP_BUFFER_INIT,
+/// pass it to any number of calls, and free it with mp_buffer_free. Each call replaces the content
+/// and reuses the memory. A copy of the struct is not a buffer of its own.
 #[repr(C)]
 pub struct mp_buffer {
-    /// The bytes, and a zero behind them that does not count. NULL until a call has filled it.
+    /// The bytes, followed by a zero that does not count. NULL until a call has filled it.
     pub data: *mut c_void,
     /// Number of bytes.
     pub len: usize,
-    /// Number of bytes that fit into its memory.
+    /// Bytes of its memory.
     pub capacity: usize,
 }
 
 impl mp_buffer {
-    /// Runs `fill` with what is in it as a vector, which is put back.
+    /// Runs `fill` on the buffer's bytes as a vector, and puts the vector back.
     pub(crate) fn with<R>(&mut self, fill: impl FnOnce(&mut Vec<u8>) -> R) -> R {
-        /// Puts it back, also if `fill` panics.
+        /// Puts the vector back, also if `fill` panics.
         struct Back<'b>(&'b mut mp_buffer, Vec<u8>);
         impl Drop for Back<'_> {
             fn drop(&mut self) {
@@ -39,7 +39,7 @@ impl mp_buffer {
         fill(&mut back.1)
     }
 
-    /// Takes the bytes out, and leaves the buffer empty.
+    /// Takes the bytes, and leaves the buffer empty.
     fn take(&mut self) -> Vec<u8> {
         let (data, len, capacity) = (self.data, self.len, self.capacity);
         (self.data, self.len, self.capacity) = (std::ptr::null_mut(), 0, 0);
@@ -52,13 +52,13 @@ impl mp_buffer {
         unsafe { Vec::from_raw_parts(data.cast(), len, capacity) }
     }
 
-    /// Returns whether `byte` is in its memory.
+    /// Returns `true` if `byte` is in the buffer's memory.
     pub(crate) fn has(&self, byte: *const c_void) -> bool {
         !self.data.is_null()
             && (0..self.capacity).contains(&byte.addr().wrapping_sub(self.data.addr()))
     }
 
-    /// Replaces what is in it.
+    /// Replaces the buffer's bytes.
     pub(crate) fn set(&mut self, bytes: &[u8]) {
         self.with(|there| {
             there.clear();
@@ -67,10 +67,10 @@ impl mp_buffer {
     }
 }
 
-/// A buffer of a call.
+/// Returns the buffer at `pointer`.
 ///
 /// # Safety
-/// As [`exclusive`].
+/// Same as [`exclusive`].
 pub(crate) unsafe fn buffer<'a>(
     pointer: *mut mp_buffer,
     what: &str,
@@ -79,8 +79,8 @@ pub(crate) unsafe fn buffer<'a>(
     unsafe { exclusive(pointer, what) }
 }
 
-/// Frees a buffer's memory and makes it an empty one again, of which nothing happens if it is
-/// freed once more. NULL is no error.
+/// Frees a buffer's memory and empties the buffer, so that freeing it again does nothing. NULL is
+/// allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_buffer_free(buffer: *mut mp_buffer) {
     guard(|| {

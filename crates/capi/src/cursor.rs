@@ -11,15 +11,15 @@ use crate::status::mp_status;
 use crate::tree::mp_tree;
 use crate::txn::mp_txn;
 
-/// A place among the entries of a tree within a range, which seeks and moves both ways. One thread
-/// at a time may use it.
+/// A position among the entries of a tree within a range, which seeks and moves both ways. One
+/// thread at a time may use it.
 pub struct mp_cursor {
     pub(crate) cursor: Cursor,
 }
 
-/// Opens a cursor of what a transaction sees, or, with NULL instead of one, of what is committed.
-/// `range` may be NULL: all keys. It is on no entry yet. Close it with mp_cursor_close, before or
-/// after the transaction's end.
+/// Opens a cursor over the entries that a transaction sees, or, with NULL instead, over the
+/// committed ones. `range` may be NULL for all keys. The cursor is on no entry yet. Close it with
+/// mp_cursor_close, before or after the transaction's end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_cursor_open(
     tree: *const mp_tree,
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn mp_cursor_open(
     })
 }
 
-/// Closes a cursor. NULL is no error.
+/// Closes a cursor. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_cursor_close(cursor: *mut mp_cursor) {
     // SAFETY: the crate's contract.
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn mp_cursor_close(cursor: *mut mp_cursor) {
 }
 
 /// # Safety
-/// As [`exclusive`].
+/// Same as [`exclusive`].
 unsafe fn move_by(
     cursor: *mut mp_cursor,
     how: impl FnOnce(&mut Cursor) -> Result<bool, Fault>,
@@ -63,36 +63,36 @@ unsafe fn move_by(
     })
 }
 
-/// Goes to the first entry: MP_OK or MP_NOT_FOUND.
+/// Moves to the first entry: MP_OK or MP_NOT_FOUND.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_cursor_first(cursor: *mut mp_cursor) -> mp_status {
     // SAFETY: the crate's contract.
     unsafe { move_by(cursor, Cursor::first) }
 }
 
-/// Goes to the last entry: MP_OK or MP_NOT_FOUND.
+/// Moves to the last entry: MP_OK or MP_NOT_FOUND.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_cursor_last(cursor: *mut mp_cursor) -> mp_status {
     // SAFETY: the crate's contract.
     unsafe { move_by(cursor, Cursor::last) }
 }
 
-/// Goes to the entry behind the one that it is on, or was on last; a new cursor to the first.
-/// MP_NOT_FOUND: there is none; it stays where it was, and a later call may find more.
+/// Moves to the entry behind the current or last one; a new cursor moves to the first one. On
+/// MP_NOT_FOUND the cursor keeps its position, and a later call may find more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_cursor_next(cursor: *mut mp_cursor) -> mp_status {
     // SAFETY: the crate's contract.
     unsafe { move_by(cursor, Cursor::next) }
 }
 
-/// Goes to the entry before the one that it is on, or was on last; a new cursor to the last.
+/// Moves to the entry before the current or last one; a new cursor moves to the last one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_cursor_prev(cursor: *mut mp_cursor) -> mp_status {
     // SAFETY: the crate's contract.
     unsafe { move_by(cursor, Cursor::prev) }
 }
 
-/// Goes to the first entry at or above a key: MP_OK or MP_NOT_FOUND.
+/// Moves to the first entry at or above a key: MP_OK or MP_NOT_FOUND.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_cursor_seek(
     cursor: *mut mp_cursor,
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn mp_cursor_seek(
     })
 }
 
-/// Goes to the last entry at or below a key: MP_OK or MP_NOT_FOUND.
+/// Moves to the last entry at or below a key: MP_OK or MP_NOT_FOUND.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_cursor_seek_back(
     cursor: *mut mp_cursor,
@@ -122,8 +122,9 @@ pub unsafe extern "C" fn mp_cursor_seek_back(
     })
 }
 
-/// Gives the entry that a cursor is on: its bytes, which are there until the cursor's next call.
-/// Any of the places may be NULL. MP_NOT_FOUND: it is on none, and the places are as they were.
+/// Returns the cursor's current entry. Its bytes stay valid until the cursor's next call. Any of
+/// the places may be NULL. If there is no current entry, returns MP_NOT_FOUND and leaves the places
+/// unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_cursor_entry(
     cursor: *const mp_cursor,

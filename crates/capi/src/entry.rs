@@ -1,4 +1,4 @@
-//! Reading and writing entries: in a transaction, or, with NULL instead of one, by themselves.
+//! Reads and writes of entries: in a transaction, or with NULL on their own.
 
 use std::ffi::c_void;
 
@@ -10,26 +10,27 @@ use crate::status::{Failure, mp_status};
 use crate::tree::mp_tree;
 use crate::txn::{at, mp_txn};
 
-/// MP_OK or MP_NOT_FOUND.
+/// Returns MP_OK or MP_NOT_FOUND.
 fn found(is_there: bool) -> mp_status {
     if is_there { mp_status::MP_OK } else { mp_status::MP_NOT_FOUND }
 }
 
 /// # Safety
-/// As [`bytes`].
+/// Same as [`bytes`].
 unsafe fn key<'a>(key: *const c_void, len: usize) -> Result<&'a [u8], Failure> {
     // SAFETY: the caller's promise.
     unsafe { bytes(key, len, "the key") }
 }
 
 /// # Safety
-/// As [`bytes`].
+/// Same as [`bytes`].
 unsafe fn value<'a>(value: *const c_void, len: usize) -> Result<&'a [u8], Failure> {
     // SAFETY: the caller's promise.
     unsafe { bytes(value, len, "the value") }
 }
 
-/// Copies the value of a key. MP_NOT_FOUND: there is none, and the buffer is as it was.
+/// Copies the value of a key. If there is none, returns MP_NOT_FOUND and leaves the buffer
+/// unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_get(
     tree: *const mp_tree,
@@ -50,7 +51,7 @@ pub unsafe extern "C" fn mp_get(
     })
 }
 
-/// Like mp_get within a transaction, for a key that it will write: locked for that at once.
+/// Like mp_get within a transaction, for a key to be written: locks it for writing at once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_get_for_update(
     tree: *const mp_tree,
@@ -90,7 +91,7 @@ pub unsafe extern "C" fn mp_contains(
     })
 }
 
-/// Sets the value of a key, whether there was one or not.
+/// Sets the value of a key, whether it exists or not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_put(
     tree: *const mp_tree,
@@ -110,7 +111,8 @@ pub unsafe extern "C" fn mp_put(
     })
 }
 
-/// Sets the value of a key if there is none; gives whether it did. `done` may be NULL.
+/// Sets the value of a key if it does not exist. `done` receives true if it did so, and may be
+/// NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_insert_if_absent(
     tree: *const mp_tree,
@@ -139,7 +141,7 @@ pub unsafe extern "C" fn mp_insert_if_absent(
     })
 }
 
-/// Replaces the value of a key if there is one; gives whether it did. `done` may be NULL.
+/// Replaces the value of a key if it exists. `done` receives true if it did so, and may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_replace(
     tree: *const mp_tree,
@@ -164,7 +166,7 @@ pub unsafe extern "C" fn mp_replace(
     })
 }
 
-/// Bytes, or nothing at all: NULL.
+/// Bytes. A NULL pointer to a slice means no value.
 #[repr(C)]
 pub struct mp_slice {
     /// The first byte.
@@ -174,7 +176,7 @@ pub struct mp_slice {
 }
 
 /// # Safety
-/// `slice` is null or of a slice whose bytes may be read.
+/// `slice` is null, or points to a slice whose bytes may be read.
 unsafe fn optional<'a>(slice: *const mp_slice, what: &str) -> Result<Option<&'a [u8]>, Failure> {
     // SAFETY: the caller's promise.
     match unsafe { slice.as_ref() } {
@@ -184,8 +186,8 @@ unsafe fn optional<'a>(slice: *const mp_slice, what: &str) -> Result<Option<&'a 
     }
 }
 
-/// Sets the value of a key to `new_value` if it is `expected`; gives whether it did. NULL means: no
-/// entry.
+/// Sets the value of a key to `new_value` if it is `expected`, where NULL means no entry. `done`
+/// receives true if it did so.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_compare_and_swap(
     tree: *const mp_tree,
@@ -232,7 +234,7 @@ pub unsafe extern "C" fn mp_delete(
     })
 }
 
-/// Removes the keys of a range; gives how many. `count` may be NULL.
+/// Removes the keys of a range. `count` receives their number, and may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_delete_range(
     tree: *const mp_tree,
@@ -280,7 +282,7 @@ pub unsafe extern "C" fn mp_count(
 }
 
 /// # Safety
-/// As the functions that use it.
+/// See the functions that use it.
 unsafe fn pop(
     tree: *const mp_tree,
     txn: *const mp_txn,
@@ -309,7 +311,7 @@ unsafe fn pop(
     })
 }
 
-/// Removes the first entry and gives it. MP_NOT_FOUND: there was none.
+/// Removes the first entry and returns it. Returns MP_NOT_FOUND if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_pop_first(
     tree: *const mp_tree,
@@ -321,7 +323,7 @@ pub unsafe extern "C" fn mp_pop_first(
     unsafe { pop(tree, txn, true, key_out, value_out) }
 }
 
-/// Removes the last entry and gives it. MP_NOT_FOUND: there was none.
+/// Removes the last entry and returns it. Returns MP_NOT_FOUND if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_pop_last(
     tree: *const mp_tree,

@@ -5,15 +5,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::status::{Failure, mp_status, set_message};
 
-/// Runs a call's body.
+/// Runs the body of a call.
 pub(crate) fn guard(body: impl FnOnce() -> Result<mp_status, Failure>) -> mp_status {
-    // What a panic leaves behind is the store's, whose calls are as safe as any after it.
+    // A panic can only leave the store in a bad state, and its later calls are safe.
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => status,
         Ok(Err(failure)) => failure.report(),
         Err(panic) => {
             set_message(format!("the library panicked: {}", text(&*panic)));
-            // A payload may panic when it is dropped: it is left alone.
+            // A payload may panic when it is dropped, so it is leaked.
             std::mem::forget(panic);
             mp_status::MP_PANIC
         }

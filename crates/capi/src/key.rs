@@ -12,7 +12,7 @@ use crate::pointer::{bytes, exclusive, place, set};
 use crate::status::{Failure, mp_status};
 
 /// # Safety
-/// As [`buffer`].
+/// Same as [`buffer`].
 unsafe fn push(key: *mut mp_buffer, part: impl FnOnce(&mut Vec<u8>)) -> mp_status {
     guard(|| {
         // SAFETY: the caller's promise.
@@ -21,10 +21,10 @@ unsafe fn push(key: *mut mp_buffer, part: impl FnOnce(&mut Vec<u8>)) -> mp_statu
     })
 }
 
-/// Takes a part from the front of what is left of a key.
+/// Takes a part from the front of the rest of a key.
 ///
 /// # Safety
-/// `rest` is of a slice whose bytes may be read.
+/// `rest` points to a slice whose bytes may be read.
 unsafe fn take<T: for<'a> DecodeKey<'a>>(rest: *mut mp_slice) -> Result<T, Failure> {
     // SAFETY: the caller's promise.
     let rest = unsafe { exclusive(rest, "what is left of the key") }?;
@@ -38,7 +38,7 @@ unsafe fn take<T: for<'a> DecodeKey<'a>>(rest: *mut mp_slice) -> Result<T, Failu
 }
 
 /// # Safety
-/// As [`take`].
+/// Same as [`take`].
 unsafe fn take_into<T: for<'a> DecodeKey<'a>>(rest: *mut mp_slice, part: *mut T) -> mp_status {
     guard(|| {
         let part = place(part, "the place for the part")?;
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn mp_key_push_u32(key: *mut mp_buffer, part: u32) -> mp_s
     unsafe { push(key, |out| part.encode_part(out)) }
 }
 
-/// Takes a u32 from the front of what is left of a key. MP_MISUSE: what is left does not begin
+/// Takes a u32 from the front of the rest of a key. Returns MP_MISUSE if the rest does not begin
 /// with one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_key_take_u32(rest: *mut mp_slice, part: *mut u32) -> mp_status {
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn mp_key_push_u64(key: *mut mp_buffer, part: u64) -> mp_s
     unsafe { push(key, |out| part.encode_part(out)) }
 }
 
-/// Takes a u64 from the front of what is left of a key. MP_MISUSE: what is left does not begin
+/// Takes a u64 from the front of the rest of a key. Returns MP_MISUSE if the rest does not begin
 /// with one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_key_take_u64(rest: *mut mp_slice, part: *mut u64) -> mp_status {
@@ -78,14 +78,14 @@ pub unsafe extern "C" fn mp_key_take_u64(rest: *mut mp_slice, part: *mut u64) ->
     unsafe { take_into(rest, part) }
 }
 
-/// Appends a i32 to a key.
+/// Appends an i32 to a key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_key_push_i32(key: *mut mp_buffer, part: i32) -> mp_status {
     // SAFETY: the crate's contract.
     unsafe { push(key, |out| part.encode_part(out)) }
 }
 
-/// Takes a i32 from the front of what is left of a key. MP_MISUSE: what is left does not begin
+/// Takes an i32 from the front of the rest of a key. Returns MP_MISUSE if the rest does not begin
 /// with one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_key_take_i32(rest: *mut mp_slice, part: *mut i32) -> mp_status {
@@ -93,14 +93,14 @@ pub unsafe extern "C" fn mp_key_take_i32(rest: *mut mp_slice, part: *mut i32) ->
     unsafe { take_into(rest, part) }
 }
 
-/// Appends a i64 to a key.
+/// Appends an i64 to a key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_key_push_i64(key: *mut mp_buffer, part: i64) -> mp_status {
     // SAFETY: the crate's contract.
     unsafe { push(key, |out| part.encode_part(out)) }
 }
 
-/// Takes a i64 from the front of what is left of a key. MP_MISUSE: what is left does not begin
+/// Takes an i64 from the front of the rest of a key. Returns MP_MISUSE if the rest does not begin
 /// with one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_key_take_i64(rest: *mut mp_slice, part: *mut i64) -> mp_status {
@@ -108,14 +108,14 @@ pub unsafe extern "C" fn mp_key_take_i64(rest: *mut mp_slice, part: *mut i64) ->
     unsafe { take_into(rest, part) }
 }
 
-/// Appends a f64 to a key.
+/// Appends an f64 to a key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_key_push_f64(key: *mut mp_buffer, part: f64) -> mp_status {
     // SAFETY: the crate's contract.
     unsafe { push(key, |out| part.encode_part(out)) }
 }
 
-/// Takes a f64 from the front of what is left of a key. MP_MISUSE: what is left does not begin
+/// Takes an f64 from the front of the rest of a key. Returns MP_MISUSE if the rest does not begin
 /// with one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_key_take_f64(rest: *mut mp_slice, part: *mut f64) -> mp_status {
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn mp_key_push_bool(key: *mut mp_buffer, part: bool) -> mp
     unsafe { push(key, |out| part.encode_part(out)) }
 }
 
-/// Takes a bool from the front of what is left of a key. MP_MISUSE: what is left does not begin
+/// Takes a bool from the front of the rest of a key. Returns MP_MISUSE if the rest does not begin
 /// with one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_key_take_bool(rest: *mut mp_slice, part: *mut bool) -> mp_status {
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn mp_key_take_bool(rest: *mut mp_slice, part: *mut bool) 
     unsafe { take_into(rest, part) }
 }
 
-/// Appends a string, or any bytes, to a key of several parts; these may be bytes of the key itself.
+/// Appends a string, or any bytes, to a key of several parts. The bytes may be in the key itself.
 /// (A key that is one string is its bytes, and needs no function.)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_key_push_bytes(
@@ -149,15 +149,15 @@ pub unsafe extern "C" fn mp_key_push_bytes(
     guard(|| {
         // SAFETY: the crate's contract.
         let part = unsafe { bytes(part, len, "the part") }?;
-        // A copy: it may be in the key itself, whose memory moves as it grows.
+        // A copy, since `part` may be in the key itself, whose memory moves as it grows.
         let part = part.to_vec();
         // SAFETY: the crate's contract.
         Ok(unsafe { push(key, |out| part.encode_part(out)) })
     })
 }
 
-/// Takes a string, or any bytes, from the front of what is left of a key of several parts, which is
-/// not in the buffer itself.
+/// Takes a string, or any bytes, from the front of the rest of a key of several parts. The rest
+/// must not be in the buffer `part`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_key_take_bytes(rest: *mut mp_slice, part: *mut mp_buffer) -> mp_status {
     guard(|| {
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn mp_key_take_bytes(rest: *mut mp_slice, part: *mut mp_bu
     })
 }
 
-/// Empties a buffer, to begin another key; its memory stays.
+/// Empties a buffer for another key; its memory stays.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_key_clear(key: *mut mp_buffer) -> mp_status {
     // SAFETY: the crate's contract.

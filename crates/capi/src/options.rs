@@ -18,9 +18,9 @@ pub const MP_ASYNC: i32 = 2;
 /// A commit returns at once and is durable with the next flush or checkpoint.
 pub const MP_BULK: i32 = 3;
 
-/// Transactions are as if they ran one after the other.
+/// Transactions behave as if they ran one after the other.
 pub const MP_SERIALIZABLE: i32 = 0;
-/// Reads see what is committed when they are made.
+/// Each read sees the data committed at its time.
 pub const MP_READ_COMMITTED: i32 = 1;
 
 /// Options for opening a store.
@@ -28,14 +28,14 @@ pub struct mp_options {
     pub(crate) options: Options,
 }
 
-/// Options of a transaction. Begin with MP_TXN_OPTIONS_INIT.
+/// Options of a transaction. Initialise them with MP_TXN_OPTIONS_INIT.
 #[repr(C)]
 pub struct mp_txn_options {
-    /// MP_SYNC, MP_GROUP, MP_ASYNC, MP_BULK; -1: as the store.
+    /// MP_SYNC, MP_GROUP, MP_ASYNC or MP_BULK; -1 for the store's durability.
     pub durability: i32,
     /// MP_SERIALIZABLE or MP_READ_COMMITTED.
     pub isolation: i32,
-    /// Milliseconds that a lock is waited for at most; -1: for ever, as deadlocks are found.
+    /// Longest wait for a lock in milliseconds; -1 for no limit, since deadlocks are found.
     pub wait_ms: i64,
 }
 
@@ -49,10 +49,10 @@ fn durability(number: i32) -> Result<Durability, Failure> {
     }
 }
 
-/// The options at `options`; those of MP_TXN_OPTIONS_INIT if that is null.
+/// Returns the options at `options`, or those of MP_TXN_OPTIONS_INIT if that is null.
 ///
 /// # Safety
-/// `options` is null or of options.
+/// `options` is null, or points to options.
 pub(crate) unsafe fn txn_options(
     options: *const mp_txn_options,
     store: Durability,
@@ -78,14 +78,14 @@ pub(crate) unsafe fn txn_options(
     Ok(options.wait_max(wait_max))
 }
 
-/// The defaults. Never NULL. Close it with mp_options_free; a store does not need it once it is
-/// open.
+/// Returns the default options, never NULL. Free them with mp_options_free; an open store does not
+/// need them.
 #[unsafe(no_mangle)]
 pub extern "C" fn mp_options_new() -> *mut mp_options {
     Box::into_raw(Box::new(mp_options { options: Options::new() }))
 }
 
-/// Frees options. NULL is no error.
+/// Frees options. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_options_free(options: *mut mp_options) {
     // SAFETY: the crate's contract.
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn mp_options_free(options: *mut mp_options) {
 /// Changes options.
 ///
 /// # Safety
-/// As [`exclusive`].
+/// Same as [`exclusive`].
 unsafe fn change(
     options: *mut mp_options,
     how: impl FnOnce(Options) -> Result<Options, Failure>,
@@ -108,14 +108,15 @@ unsafe fn change(
     })
 }
 
-/// Bytes of memory for everything. Default: a quarter of what the process may use.
+/// Sets the bytes of memory for everything. Default: a quarter of the memory that the process may
+/// use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_options_memory(options: *mut mp_options, bytes: u64) -> mp_status {
     // SAFETY: the crate's contract.
     unsafe { change(options, |o| Ok(o.memory(bytes))) }
 }
 
-/// Bytes of a page of a new store, a power of two from 4096 to 65536.
+/// Sets the bytes per page of a new store, a power of two from 4096 to 65536.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_options_page_size(options: *mut mp_options, bytes: u32) -> mp_status {
     // SAFETY: the crate's contract.
@@ -130,7 +131,7 @@ pub unsafe extern "C" fn mp_options_compression(options: *mut mp_options, on: bo
     unsafe { change(options, |o| Ok(o.compression(compression))) }
 }
 
-/// The replacement policy, such as "watt(write_weight=2)"; `millpond policies` lists them.
+/// Sets the replacement policy, such as "watt(write_weight=2)"; `millpond policies` lists them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_options_policy(
     options: *mut mp_options,
@@ -157,7 +158,7 @@ pub unsafe extern "C" fn mp_options_create_if_missing(
     unsafe { change(options, |o| Ok(o.create_if_missing(on))) }
 }
 
-/// When a commit is durable unless the transaction's options tell: MP_SYNC (the default),
+/// Sets the durability of commits, unless a transaction's options set it: MP_SYNC (the default),
 /// MP_GROUP, MP_ASYNC or MP_BULK.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_options_durability(options: *mut mp_options, when: i32) -> mp_status {
@@ -165,24 +166,24 @@ pub unsafe extern "C" fn mp_options_durability(options: *mut mp_options, when: i
     unsafe { change(options, |o| Ok(o.durability(durability(when)?))) }
 }
 
-/// Bytes of log that a recovery may have to read, about. Default: 512 MiB.
+/// Sets the approximate bytes of log that a recovery may have to read. Default: 512 MiB.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_options_log_gap(options: *mut mp_options, bytes: u64) -> mp_status {
     // SAFETY: the crate's contract.
     unsafe { change(options, |o| Ok(o.log_gap(bytes))) }
 }
 
-/// Bytes that the file beside the store may have which takes what large transactions and old
-/// snapshots need beyond memory; 0: there is none. Default: 16 GiB.
+/// Sets the maximum bytes of the spill file beside the store. It takes data of large transactions
+/// and old snapshots that does not fit into memory; with 0 there is no such file. Default: 16 GiB.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_options_spill_max(options: *mut mp_options, bytes: u64) -> mp_status {
     // SAFETY: the crate's contract.
     unsafe { change(options, |o| Ok(o.spill_max(bytes))) }
 }
 
-/// A second tier: `bytes` of the file at `path`, on a faster device than the store's, are a cache
-/// of pages under `policy`, such as "tq". With `write_back` the two files are one store: see
-/// docs/second-tier.md.
+/// Sets a second tier: `bytes` of the file at `path_of_cache`, on a faster device than the store's,
+/// are a cache of pages under `policy`, such as "tq". With `write_back` the two files are one
+/// store: see docs/second-tier.md.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_options_second_tier(
     options: *mut mp_options,
@@ -206,7 +207,7 @@ pub unsafe extern "C" fn mp_options_second_tier(
 mod tests {
     use super::*;
 
-    /// The longest wait for a lock of a transaction with these options.
+    /// Returns the longest wait for a lock of a transaction with these options.
     fn waits(options: *const mp_txn_options) -> Option<Duration> {
         // SAFETY: null, or options on the caller's stack.
         let options = unsafe { txn_options(options, Durability::Sync) };

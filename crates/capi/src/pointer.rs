@@ -1,4 +1,4 @@
-//! Pointers of callers: the only place that believes them.
+//! Conversion of the callers' pointers: the only module that dereferences them.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -8,25 +8,25 @@ fn null(what: &str) -> Failure {
     Failure::Misuse(format!("{what} is NULL"))
 }
 
-/// A handle.
+/// Borrows a handle.
 ///
 /// # Safety
-/// `pointer` is null, or of a `T` that nobody changes or drops during `'a`.
+/// `pointer` is null, or points to a `T` that nobody changes or drops during `'a`.
 pub(crate) unsafe fn handle<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Failure> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(what))
 }
 
-/// A handle that one thread uses at a time, or a place for a result.
+/// Borrows a handle that one thread uses at a time, or a place for a result.
 ///
 /// # Safety
-/// `pointer` is null, or of a `T` that nobody else uses during `'a`.
+/// `pointer` is null, or points to a `T` that nobody else uses during `'a`.
 pub(crate) unsafe fn exclusive<'a, T>(pointer: *mut T, what: &str) -> Result<&'a mut T, Failure> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_mut() }.ok_or_else(|| null(what))
 }
 
-/// A handle that is given back.
+/// Takes ownership of a handle.
 ///
 /// # Safety
 /// `pointer` is null, or was made by [`give`] and not taken since.
@@ -35,7 +35,7 @@ pub(crate) unsafe fn take<T>(pointer: *mut T) -> Option<Box<T>> {
     (!pointer.is_null()).then(|| unsafe { Box::from_raw(pointer) })
 }
 
-/// Checks that there is a place for a result, before anything is done.
+/// Checks that a place for a result is not null, before the call has any effect.
 pub(crate) fn place<T>(out: *mut T, what: &str) -> Result<*mut T, Failure> {
     if out.is_null() { Err(null(what)) } else { Ok(out) }
 }
@@ -45,20 +45,20 @@ pub(crate) fn place<T>(out: *mut T, what: &str) -> Result<*mut T, Failure> {
 /// # Safety
 /// `out` is what [`place`] returned, and may be written.
 pub(crate) unsafe fn give<T>(out: *mut *mut T, handle: T) {
-    // SAFETY: the caller's promise; what is there is not read, as it may be anything.
+    // SAFETY: the caller's promise. The old content is not read, since it may be anything.
     unsafe { out.write(Box::into_raw(Box::new(handle))) };
 }
 
 /// Gives a number to the caller.
 ///
 /// # Safety
-/// As [`give`].
+/// Same as [`give`].
 pub(crate) unsafe fn set<T>(out: *mut T, value: T) {
     // SAFETY: the caller's promise.
     unsafe { out.write(value) };
 }
 
-/// Bytes; none if there are none, whatever `pointer` is.
+/// Borrows `len` bytes. If `len` is 0, `pointer` may be anything.
 ///
 /// # Safety
 /// `len` bytes at `pointer` may be read, and nobody changes them, during `'a`.
@@ -80,10 +80,10 @@ pub(crate) unsafe fn bytes<'a>(
     Ok(unsafe { std::slice::from_raw_parts(pointer.cast(), len) })
 }
 
-/// A string.
+/// Borrows a string.
 ///
 /// # Safety
-/// `pointer` is null, or of a string that ends in a zero and stays during `'a`.
+/// `pointer` is null, or points to a string that ends in a zero and stays during `'a`.
 pub(crate) unsafe fn string<'a>(pointer: *const c_char, what: &str) -> Result<&'a str, Failure> {
     if pointer.is_null() {
         return Err(null(what));
@@ -93,10 +93,10 @@ pub(crate) unsafe fn string<'a>(pointer: *const c_char, what: &str) -> Result<&'
     text.to_str().map_err(|_| Failure::Misuse(format!("{what} is not UTF-8")))
 }
 
-/// The name of a file, which on Unix may have any bytes.
+/// Borrows the name of a file, which on Unix may have any bytes.
 ///
 /// # Safety
-/// As [`string`].
+/// Same as [`string`].
 pub(crate) unsafe fn path<'a>(
     pointer: *const c_char,
     what: &str,

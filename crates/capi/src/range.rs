@@ -8,13 +8,13 @@ use millpond::KeyRange;
 use crate::pointer::bytes;
 use crate::status::Failure;
 
-/// No bound: to the end of the tree.
+/// No bound: up to the end of the tree.
 pub const MP_UNBOUNDED: i32 = 0;
-/// The key itself is within.
+/// The range includes the key itself.
 pub const MP_INCLUDED: i32 = 1;
-/// The key itself is not within.
+/// The range excludes the key itself.
 pub const MP_EXCLUDED: i32 = 2;
-/// Only as the low bound: the keys that begin with these bytes. The high bound must be unbounded.
+/// Only as the low bound: all keys that begin with these bytes. The high bound must be unbounded.
 pub const MP_PREFIX: i32 = 3;
 
 /// One end of a range.
@@ -28,19 +28,19 @@ pub struct mp_bound {
     pub len: usize,
 }
 
-/// A range of keys. All zeros are all keys, and so is a pointer that is NULL.
+/// A range of keys. All zeros mean all keys, and so does a NULL pointer.
 #[repr(C)]
 pub struct mp_range {
-    /// Beginning of the range.
+    /// Lower bound of the range.
     pub low: mp_bound,
-    /// End of the range.
+    /// Upper bound of the range.
     pub high: mp_bound,
 }
 
-/// The range at `range`.
+/// Copies the range at `range`.
 ///
 /// # Safety
-/// `range` is null or of a range whose keys may be read.
+/// `range` is null, or points to a range whose keys may be read.
 pub(crate) unsafe fn key_range(range: *const mp_range) -> Result<KeyRange, Failure> {
     // SAFETY: the caller's promise.
     let Some(range) = (unsafe { range.as_ref() }) else { return Ok(KeyRange::ALL) };
@@ -61,7 +61,7 @@ pub(crate) unsafe fn key_range(range: *const mp_range) -> Result<KeyRange, Failu
 }
 
 /// # Safety
-/// As [`key_range`].
+/// Same as [`key_range`].
 unsafe fn bound(of: &mp_bound, what: &str) -> Result<Bound<Vec<u8>>, Failure> {
     // SAFETY: the caller's promise.
     let key = || unsafe { bytes(of.key, of.len, what) }.map(<[u8]>::to_vec);

@@ -15,13 +15,13 @@ use crate::store::mp_store;
 use crate::tree::mp_tree;
 
 /// A read-only view of the state committed at one moment. Any number of threads may use it at once.
-/// It waits for no writer and keeps none waiting. The store keeps the snapshot's data until it is
-/// freed.
+/// It waits for no writer, and no writer waits for it. The store keeps the snapshot's data until
+/// the snapshot ends.
 pub struct mp_snapshot {
     snapshot: Snapshot,
 }
 
-/// Begins a snapshot of what is committed now.
+/// Begins a snapshot of the state committed now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_snapshot_begin(
     store: *const mp_store,
@@ -38,14 +38,15 @@ pub unsafe extern "C" fn mp_snapshot_begin(
     })
 }
 
-/// Ends a snapshot; its cursors go on. NULL is no error.
+/// Ends a snapshot; its cursors continue. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_snapshot_end(snapshot: *mut mp_snapshot) {
     // SAFETY: the crate's contract.
     drop_handle(unsafe { take(snapshot) });
 }
 
-/// Copies the value that a key had. MP_NOT_FOUND: there was none, and the buffer is as it was.
+/// Copies the value of a key in a snapshot. If there is none, returns MP_NOT_FOUND and leaves the
+/// buffer unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_snapshot_get(
     snapshot: *const mp_snapshot,
@@ -70,7 +71,7 @@ pub unsafe extern "C" fn mp_snapshot_get(
     })
 }
 
-/// Counts the keys that a range had; `range` may be NULL.
+/// Counts the keys of a range in a snapshot; `range` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_snapshot_count(
     snapshot: *const mp_snapshot,
@@ -89,7 +90,7 @@ pub unsafe extern "C" fn mp_snapshot_count(
     })
 }
 
-/// Opens a cursor of what a snapshot shows; `range` may be NULL.
+/// Opens a cursor over the entries in a snapshot; `range` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_snapshot_cursor(
     snapshot: *const mp_snapshot,

@@ -1,4 +1,4 @@
-//! Result of a call, and its reason.
+//! Status of a call, and the message of its error.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char};
@@ -6,54 +6,54 @@ use std::ffi::{CStr, CString, c_char};
 use millpond::ErrorKind;
 use millpond_handles::Fault;
 
-/// Result of a call. Negative: an error, see mp_error_message.
+/// Result of a call. A negative one is an error, with a message from mp_error_message.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum mp_status {
-    /// Done.
+    /// The call succeeded.
     MP_OK = 0,
-    /// There is no such key, or no further entry. Not an error.
+    /// The key does not exist, or there is no further entry. Not an error.
     MP_NOT_FOUND = 1,
-    /// An argument that no call may have: a null pointer, a string that is not UTF-8, an unknown
+    /// An argument is invalid in every call: a null pointer, a string that is not UTF-8, an unknown
     /// constant.
     MP_MISUSE = -1,
-    /// A fault of the library's. Please report it, with the message.
+    /// A bug in the library. Please report it, with the message.
     MP_PANIC = -2,
-    /// An option, a policy, a name or an argument that is not possible.
+    /// An option, a policy, a name or an argument is invalid.
     MP_INVALID = -3,
-    /// There is no such store or tree, and none was to be created.
+    /// The store or tree does not exist, and was not to be created.
     MP_NO_SUCH = -4,
-    /// There is one already.
+    /// The store or tree exists already.
     MP_EXISTS = -5,
     /// The structure has another type, or belongs to another store.
     MP_OTHER_TYPE = -6,
-    /// A key or a value that does not fit.
+    /// A key or a value is too long.
     MP_TOO_LONG = -7,
-    /// Another process, or other handles, have it.
+    /// Another process or another handle uses it.
     MP_IN_USE = -8,
     /// The store is open for reading only.
     MP_READ_ONLY = -9,
-    /// The transaction lost in a deadlock: abort it, and the same one may succeed.
+    /// The transaction lost in a deadlock: abort it and try again.
     MP_DEADLOCK = -10,
-    /// A lock was waited for too long: abort the transaction, and the same one may succeed.
+    /// A wait for a lock was too long: abort the transaction and try again.
     MP_TIMEOUT = -11,
-    /// A call outside the transaction would wait for the transaction whose callback it is made in.
+    /// A call outside the transaction would wait for the transaction whose callback made it.
     MP_OWN_TRANSACTION = -12,
-    /// The transaction, savepoint, snapshot or cursor cannot go on.
+    /// The transaction, savepoint, snapshot or cursor cannot continue.
     MP_TRANSACTION_FAILED = -13,
-    /// Memory does not suffice for what was asked for.
+    /// Memory is not enough for the request.
     MP_MEMORY = -14,
-    /// The device is full. What is stored is intact.
+    /// The device is full. Stored data is intact.
     MP_DISK_FULL = -15,
     /// The device or the operating system failed.
     MP_IO = -16,
     /// Stored data differs from the data that was written.
     MP_DAMAGED = -17,
-    /// Something that belongs to the store, such as its log, is missing.
+    /// A part of the store, such as its log, is missing.
     MP_INCOMPLETE = -18,
-    /// The format is one that this version does not know.
+    /// This version does not know the format.
     MP_VERSION = -19,
-    /// A callback cancelled it.
+    /// A callback cancelled the call.
     MP_CANCELLED = -20,
     /// Any other error.
     MP_OTHER = -21,
@@ -64,7 +64,7 @@ pub enum mp_status {
 use mp_status::*;
 
 impl mp_status {
-    /// All, for what names them.
+    /// All statuses, for lookups by number and name.
     const ALL: [mp_status; 24] = [
         MP_OK,
         MP_NOT_FOUND,
@@ -117,17 +117,18 @@ impl mp_status {
         }
     }
 
-    /// Returns the status of a number, if it is one.
+    /// Returns the status with a number, if there is one.
     pub(crate) fn of_number(number: i32) -> Option<mp_status> {
         mp_status::ALL.into_iter().find(|status| *status as i32 == number)
     }
 }
 
-/// Why a call failed.
+/// Reason that a call failed.
 pub(crate) enum Failure {
     Misuse(String),
     Fault(Fault),
-    /// The status that a callback returned; the message is that of its last call with it.
+    /// The status that a callback returned. Its message is that of the last call that failed with
+    /// it.
     Callback(mp_status),
 }
 
@@ -138,7 +139,7 @@ impl<E: Into<Fault>> From<E> for Failure {
 }
 
 impl Failure {
-    /// The status; leaves the message for the thread.
+    /// Returns the status, and leaves the message for the thread.
     pub(crate) fn report(self) -> mp_status {
         match self {
             Failure::Misuse(message) => {
@@ -165,11 +166,11 @@ impl Failure {
 
 thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
-    /// The status that the message is of, unless it was forgotten.
+    /// Status that the message belongs to, unless it was forgotten.
     static REPORTED: Cell<Option<mp_status>> = const { Cell::new(None) };
 }
 
-/// From now on no message is known to be of a callback's call: one begins.
+/// Forgets which status the message belongs to, since a callback begins.
 pub(crate) fn forget_reported() {
     REPORTED.set(None);
 }
@@ -179,25 +180,25 @@ pub(crate) fn set_message(message: String) {
     let mut bytes = message.into_bytes();
     bytes.retain(|byte| *byte != 0);
     let text = CString::new(bytes).unwrap_or_default();
-    // A thread that is ending has nobody who would read it.
+    // A thread that is ending will not read it.
     let _ = MESSAGE.try_with(|message| *message.borrow_mut() = text);
 }
 
-/// The thread's message.
+/// Returns the thread's message.
 #[cfg(test)]
 pub(crate) fn message() -> String {
     MESSAGE.with(|message| message.borrow().to_string_lossy().into_owned())
 }
 
-/// Returns the message of this thread's last error; empty if none has occurred. It stays until the
-/// thread's next error. Never NULL, not to be freed.
+/// Returns the message of this thread's last error, or an empty one if none has occurred. It stays
+/// until the thread's next error. It is never NULL, and must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn mp_error_message() -> *const c_char {
-    // The text moves on the heap only when it is replaced.
+    // The text on the heap only moves when it is replaced.
     MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// The name of a status, such as "MP_TIMEOUT". Never NULL, not to be freed.
+/// Returns the name of a status, such as "MP_TIMEOUT". It is never NULL, and must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn mp_status_name(status: i32) -> *const c_char {
     name_of(status).as_ptr()
@@ -233,7 +234,7 @@ fn name_of(status: i32) -> &'static CStr {
     }
 }
 
-/// The library's version, such as "0.1.0". Never NULL, not to be freed.
+/// Returns the library's version, such as "0.1.0". It is never NULL, and must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn mp_version() -> *const c_char {
     const VERSION: &CStr =

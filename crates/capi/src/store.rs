@@ -15,7 +15,7 @@ pub struct mp_store {
 }
 
 /// # Safety
-/// `options` is null or of options; `out` is what [`place`] returned.
+/// `options` is null, or points to options; [`place`] returned `out`.
 unsafe fn open(
     options: *const mp_options,
     out: *mut *mut mp_store,
@@ -29,8 +29,8 @@ unsafe fn open(
     Ok(mp_status::MP_OK)
 }
 
-/// Opens the store at `path`, or creates one there; one that was not closed is recovered.
-/// `options` may be NULL. One process at a time has a store open: MP_IN_USE otherwise.
+/// Opens the store at `path`, or creates one there. A store that was not closed is recovered.
+/// `options` may be NULL. Only one process at a time can have a store open; others get MP_IN_USE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_open(
     path_of_store: *const c_char,
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn mp_open(
     })
 }
 
-/// Makes a store in memory, which is lost when it is closed. `options` may be NULL.
+/// Creates a store in memory, which is lost when it is closed. `options` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_open_memory(
     options: *const mp_options,
@@ -60,11 +60,11 @@ pub unsafe extern "C" fn mp_open_memory(
     })
 }
 
-/// Closes a store: everything is durable then, and the store can be opened again at once, here or
-/// in another process. The handle is gone whatever is returned. Of other handles that are left
-/// (trees, transactions, cursors, snapshots), calls return MP_CLOSED. A transaction that is left
-/// has not committed: the next opening undoes it, as after a crash. NULL is no error. In the child
-/// of a fork nothing is done, and MP_IN_USE returned.
+/// Closes a store. Everything is durable then, and the store can be opened again at once, here or
+/// in another process. The handle is gone whatever is returned. Calls on remaining handles (trees,
+/// transactions, cursors, snapshots) return MP_CLOSED. A transaction that is still open has not
+/// committed: the next opening undoes it, as after a crash. NULL is allowed. In the child of a
+/// fork the call does nothing, and returns MP_IN_USE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_close(store: *mut mp_store) -> mp_status {
     guard(|| {
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn mp_flush(store: *const mp_store) -> mp_status {
     })
 }
 
-/// Writes a checkpoint: a recovery has to read only what comes after it.
+/// Takes a checkpoint: a recovery only reads the log from there on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_checkpoint(store: *const mp_store) -> mp_status {
     guard(|| {

@@ -1,4 +1,4 @@
-//! Trees, and what there is of them in a store.
+//! Trees, and the list of a store's trees.
 
 use std::ffi::{c_char, c_void};
 
@@ -9,11 +9,11 @@ use crate::pointer::{give, handle, place, string, take};
 use crate::status::{Failure, mp_status};
 use crate::store::mp_store;
 
-/// Opens the tree, and creates it if there is none.
+/// Opens the tree, and creates it if it does not exist.
 pub const MP_OPEN_OR_CREATE: i32 = 0;
-/// Opens the tree: MP_NO_SUCH if there is none.
+/// Opens the tree: MP_NO_SUCH if it does not exist.
 pub const MP_OPEN: i32 = 1;
-/// Creates the tree: MP_EXISTS if there is one.
+/// Creates the tree: MP_EXISTS if it exists.
 pub const MP_CREATE: i32 = 2;
 
 /// A tree: an ordered map of byte strings. Any number of threads may use it at once. It keeps the
@@ -46,14 +46,15 @@ pub unsafe extern "C" fn mp_tree_open(
     })
 }
 
-/// Closes a tree. NULL is no error.
+/// Closes a tree. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_tree_close(tree: *mut mp_tree) {
     // SAFETY: the crate's contract.
     drop_handle(unsafe { take(tree) });
 }
 
-/// Removes the tree called `name` with all that is in it. MP_IN_USE: handles of it are open.
+/// Removes the tree called `name` with all its entries. Returns MP_IN_USE if handles of it are
+/// open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_tree_drop(store: *const mp_store, name: *const c_char) -> mp_status {
     guard(|| {
@@ -64,8 +65,8 @@ pub unsafe extern "C" fn mp_tree_drop(store: *const mp_store, name: *const c_cha
     })
 }
 
-/// Calls `visit` with the name of each tree, which is not zero-terminated and there during the
-/// call only, until it returns something else than 0: then MP_CANCELLED is returned.
+/// Calls `visit` with the name of each tree. The name is not zero-terminated, and valid during the
+/// call only. If `visit` returns anything but 0, the call stops and returns MP_CANCELLED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_tree_names(
     store: *const mp_store,

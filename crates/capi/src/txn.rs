@@ -13,17 +13,17 @@ use crate::status::{Failure, forget_reported, mp_status};
 use crate::store::mp_store;
 use crate::tree::mp_tree;
 
-/// A transaction. Threads may share it: their calls wait for one another.
+/// A transaction. Threads may share it: their calls wait for each other.
 pub struct mp_txn {
     pub(crate) tx: Arc<Transaction>,
     /// True if mp_transact frees it.
     is_lent: bool,
 }
 
-/// Makes a call of `tree`, in a transaction or, if that is null, by itself.
+/// Makes a call of `tree`: in a transaction, or on its own if `txn` is null.
 ///
 /// # Safety
-/// As [`handle`].
+/// Same as [`handle`].
 pub(crate) unsafe fn at<R>(
     tree: *const mp_tree,
     txn: *const mp_txn,
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn mp_txn_begin(
 /// Ends a transaction, and frees it unless mp_transact does.
 ///
 /// # Safety
-/// As [`take`].
+/// Same as [`take`].
 unsafe fn end(
     txn: *mut mp_txn,
     how: impl FnOnce(&Transaction) -> Result<(), millpond_handles::Fault>,
@@ -81,16 +81,16 @@ unsafe fn end(
     })
 }
 
-/// Commits a transaction. It is over, its handle is gone, and its cursors can only be closed,
-/// whatever is returned. MP_OK: it is done, and durable as the transaction's durability tells. If
-/// the log failed, whether it is durable shows when the store is opened again.
+/// Commits a transaction. It ends, its handle is gone, and its cursors can only be closed, whatever
+/// is returned. MP_OK: it is committed, and durable according to its durability. If the log failed,
+/// the next opening of the store shows whether it is durable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_txn_commit(txn: *mut mp_txn) -> mp_status {
     // SAFETY: the crate's contract.
     unsafe { end(txn, Transaction::commit) }
 }
 
-/// Undoes what a transaction did. It is over and its handle is gone. NULL is no error.
+/// Rolls a transaction back. It ends, and its handle is gone. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_txn_abort(txn: *mut mp_txn) -> mp_status {
     if txn.is_null() {
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn mp_txn_abort(txn: *mut mp_txn) -> mp_status {
     unsafe { end(txn, Transaction::abort) }
 }
 
-/// Makes a savepoint; gives its number.
+/// Creates a savepoint; `number` receives its number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_txn_savepoint(txn: *const mp_txn, number: *mut usize) -> mp_status {
     guard(|| {
@@ -111,8 +111,8 @@ pub unsafe extern "C" fn mp_txn_savepoint(txn: *const mp_txn, number: *mut usize
     })
 }
 
-/// Undoes what was done since a savepoint, which stays. Later ones, and all cursors of the
-/// transaction, are over.
+/// Rolls back to a savepoint, which stays. Later savepoints, and all cursors of the transaction,
+/// end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_txn_rollback_to(txn: *const mp_txn, number: usize) -> mp_status {
     guard(|| {
@@ -122,12 +122,12 @@ pub unsafe extern "C" fn mp_txn_rollback_to(txn: *const mp_txn, number: usize) -
     })
 }
 
-/// Runs `work` in a transaction and commits it if `work` returns MP_OK. If it lost in a deadlock,
-/// it is aborted, and `work` is run again, for up to ten seconds: so `work` must do nothing else
-/// that counts. If `work` returns something else, the transaction is aborted and that is returned;
-/// a number that is no status becomes MP_CANCELLED. The message is that of the call within `work`
-/// that failed with this status last, if one did. `work` may end the transaction itself, and
-/// must neither throw nor jump out of the call. `options` may be NULL.
+/// Runs `work` in a transaction and commits it if `work` returns MP_OK. If the transaction loses in
+/// a deadlock, it is aborted, and `work` runs again, for up to ten seconds: so `work` must have no
+/// other effects. If `work` returns anything else, the transaction is aborted and that status is
+/// returned; a number that is not a status becomes MP_CANCELLED. The message is that of the last
+/// call within `work` that failed with this status, if one did. `work` may end the transaction
+/// itself, and must neither throw nor jump out of the call. `options` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_transact(
     store: *const mp_store,

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use millpond_base::Face;
+
 use crate::error::Failure;
 use crate::own::Policies;
 use crate::{
@@ -63,6 +65,7 @@ pub fn command() -> clap::Command {
 
 /// Runs the command line with these policies.
 pub fn main_with(policies: Policies) -> ExitCode {
+    Face::CommandLine.show();
     let app = App::parse();
     policies.offer();
     let registry = &policies.registry;

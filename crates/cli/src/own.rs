@@ -37,11 +37,6 @@ impl Policies {
         Ok(Policies { registry: self.registry.with::<P>()?, live: self.live.with_open::<P>() })
     }
 
-    /// The policies as simulations.
-    pub fn registry(&self) -> &Registry {
-        &self.registry
-    }
-
     /// Lets every command that opens a store know the live ones.
     pub fn offer(&self) {
         // Set already only where a program runs two command lines, with the same policies.

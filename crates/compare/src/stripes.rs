@@ -3,8 +3,9 @@
 //! The drivers rely on atomic updates, inserts and removes of single rows. An engine that has only
 //! `get` and `put` gets them by a lock that the row's key chooses. Readers take none.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
+use millpond_base::PastPoison;
 use millpond_workload::keys::mix;
 use millpond_workload::live::TableId;
 
@@ -33,6 +34,6 @@ impl Stripes {
             hash = mix(hash ^ u64::from_le_bytes(word));
         }
         let at = hash as usize % STRIPES;
-        self.0[at].0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0[at].0.lock().past_poison()
     }
 }

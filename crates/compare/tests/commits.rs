@@ -2,8 +2,9 @@
 //!
 //! Flushes are counted for the whole process, so one test runs at a time.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex};
 
+use millpond_base::PastPoison;
 use millpond_base::Seed;
 use millpond_compare::engine::{Commits, Engine, Settings};
 use millpond_compare::stand::{Contestant, Stand};
@@ -87,7 +88,7 @@ macro_rules! engines {
         $(#[$when])*
         #[test]
         fn $name() {
-            let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+            let _alone = ALONE.lock().past_poison();
             commits_last::<$engine>(Commits::Async, 2000);
             commits_last::<$engine>(Commits::Sync, 40);
             runs_the_workloads::<$engine>();

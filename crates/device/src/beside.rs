@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Most symbolic links that are followed, one after the other.
+/// Maximum number of symbolic links that are followed, one after the other.
 const LINKS_MAX: usize = 40;
 
 /// Returns the path of the file that accompanies `store` and whose name ends in `suffix`. The
@@ -14,13 +14,13 @@ pub fn beside(store: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The file that `path` leads to, which need not exist. A path that is no symbolic link stays as it
-/// is, relative or not; so does one that leads nowhere.
+/// Returns the file that `path` leads to, which need not exist. A path that is not a symbolic link
+/// is returned unchanged, relative or not; so is one that leads nowhere.
 pub fn real_path(path: &Path) -> PathBuf {
     let mut real = path.to_path_buf();
     for _ in 0..LINKS_MAX {
         let Ok(target) = std::fs::read_link(&real) else { return real };
-        // An absolute target takes the place of all that is before it.
+        // An absolute target replaces everything before it.
         real = real.parent().map_or_else(|| target.clone(), |parent| parent.join(&target));
     }
     path.to_path_buf()

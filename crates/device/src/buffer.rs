@@ -1,9 +1,9 @@
-//! Heap memory that begins at a page boundary, as direct I/O asks for; and reads by way of it into
+//! Heap memory that begins at a page boundary, as direct I/O requires; and reads through it into
 //! memory that does not.
 //!
-//! Frames are as small as their headers allow, so that a pool of a given size has more of them;
-//! hence their pages begin at multiples of 64 bytes, where most drives ask for 512. To copy a page
-//! takes a tenth of a microsecond, to read it a hundred microseconds.
+//! Frame headers are as small as possible, so that a pool of a given size has more frames. Hence
+//! their pages begin at multiples of 64 bytes, where most drives require 512. Copying a page takes
+//! a tenth of a microsecond, reading it a hundred microseconds.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::Cell;
@@ -17,7 +17,7 @@ use super::device::{Device, ReadRequest};
 /// Address alignment of every [`AlignedBuffer`], in bytes: enough for any device in use.
 pub const BUFFER_ALIGNMENT: usize = 4096;
 
-/// Bytes whose address is a multiple of [`BUFFER_ALIGNMENT`]. Zero-filled when made.
+/// Bytes whose address is a multiple of [`BUFFER_ALIGNMENT`]. Zero-filled when created.
 pub struct AlignedBuffer {
     // Invariant: points to `length` initialised bytes, allocated with `Self::layout(length)` and
     // owned by this buffer alone; dangling but aligned if `length` is 0.
@@ -30,7 +30,8 @@ impl AlignedBuffer {
         Layout::from_size_align(length, BUFFER_ALIGNMENT).ok()
     }
 
-    /// A buffer of `length` zero bytes. As with `Vec`, a length that memory cannot hold aborts.
+    /// Returns a buffer of `length` zero bytes. Like `Vec`, it aborts if memory cannot hold the
+    /// length.
     pub fn new(length: usize) -> AlignedBuffer {
         if length == 0 {
             return AlignedBuffer { start: NonNull::<Block>::dangling().cast(), length };
@@ -85,7 +86,7 @@ impl fmt::Debug for AlignedBuffer {
     }
 }
 
-/// Bytes that a thread keeps for its next read, at most.
+/// Maximum bytes that a thread keeps for its next read.
 const KEPT: usize = 128 << 10;
 
 thread_local! {
@@ -108,8 +109,8 @@ pub(super) fn with_aligned<R>(length: usize, read: impl FnOnce(&mut [u8]) -> R) 
     result
 }
 
-/// Carries out `requests` as `device` does with aligned memory, of which addresses are multiples of
-/// `alignment`, and copies what they read.
+/// Carries out `requests` as `device` does with aligned memory, whose addresses are multiples of
+/// `alignment`, and copies the bytes read.
 pub(super) fn read_batch_aligned(
     device: &impl Device,
     alignment: usize,
@@ -177,7 +178,7 @@ mod tests {
         }
         let ends = || {
             LAST.with(|_| {});
-            // Made later, dropped earlier.
+            // Created later, dropped earlier.
             with_aligned(4096, |room| assert_eq!(room.len(), 4096));
         };
         std::thread::spawn(ends).join().unwrap();

@@ -1,8 +1,8 @@
-//! The storage that the page store needs.
+//! The storage interface of the page store.
 //!
 //! A device is an array of bytes that can be read and written in place by many threads at once,
-//! grows at its end, and forgets unsynced writes when the power fails. The store moves
-//! whole pages; nothing here knows what a page is.
+//! grows at its end, and forgets unsynced writes when the power fails. The store moves whole pages;
+//! nothing here knows pages.
 //!
 //! Calls go through `dyn Device`: an indirect call costs nanoseconds, the fastest device
 //! microseconds.
@@ -15,21 +15,21 @@ use millpond_base::{PageId, Reason};
 
 use super::error::DeviceError;
 
-/// The largest block that direct I/O may demand; a file system that wants more is read and
+/// The largest block that direct I/O may require. A file system that requires more is read and
 /// written through the page cache. The smallest page has this size.
 pub(crate) const DIRECT_BLOCK_MAX: u64 = 4096;
 
 /// Alignment in bytes that direct I/O requires of addresses, offsets and lengths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alignment {
-    /// Of a buffer's address. A buffer that is aligned worse works too, by way of a copy.
+    /// Alignment of a buffer's address. A less aligned buffer works too, through a copy.
     pub memory: usize,
-    /// Of offsets and lengths.
+    /// Alignment of offsets and lengths.
     pub offset: u64,
 }
 
 impl Alignment {
-    /// No demands.
+    /// No requirements.
     pub const NONE: Alignment = Alignment { memory: 1, offset: 1 };
 }
 
@@ -39,7 +39,7 @@ impl Alignment {
 pub struct Tag {
     /// The page.
     pub page: PageId,
-    /// Why it is written; of a read, [`Reason::None`].
+    /// Reason of the write; [`Reason::None`] for a read.
     pub reason: Reason,
 }
 
@@ -57,14 +57,14 @@ pub struct ReadRequest<'a, 'b> {
     pub offset: u64,
     /// The buffers, filled one after the other.
     pub parts: &'a mut [IoSliceMut<'b>],
-    /// Page of each buffer; empty if the bytes are no pages.
+    /// Page of each buffer; empty if the bytes are not pages.
     pub tags: &'a [Tag],
     /// Result of the read; set by the device.
     pub result: Result<(), DeviceError>,
 }
 
 impl<'a, 'b> ReadRequest<'a, 'b> {
-    /// Bytes from `offset` on, in `parts`.
+    /// Returns a request for the bytes from `offset` on, into `parts`.
     pub fn new(offset: u64, parts: &'a mut [IoSliceMut<'b>]) -> ReadRequest<'a, 'b> {
         ReadRequest { offset, parts, tags: &[], result: Ok(()) }
     }
@@ -74,7 +74,7 @@ impl<'a, 'b> ReadRequest<'a, 'b> {
         ReadRequest { tags, ..self }
     }
 
-    /// Bytes asked for.
+    /// Returns the number of requested bytes.
     pub fn length(&self) -> usize {
         self.parts.iter().map(|part| part.len()).sum()
     }
@@ -87,14 +87,14 @@ pub struct WriteRequest<'a, 'b> {
     pub offset: u64,
     /// The buffers, written one after the other.
     pub parts: &'a [IoSlice<'b>],
-    /// Page of each buffer; empty if the bytes are no pages.
+    /// Page of each buffer; empty if the bytes are not pages.
     pub tags: &'a [Tag],
     /// Result of the write; set by the device. After an error any part of the bytes may be stored.
     pub result: Result<(), DeviceError>,
 }
 
 impl<'a, 'b> WriteRequest<'a, 'b> {
-    /// Bytes from `offset` on, in `parts`.
+    /// Returns a request to write `parts` from `offset` on.
     pub fn new(offset: u64, parts: &'a [IoSlice<'b>]) -> WriteRequest<'a, 'b> {
         WriteRequest { offset, parts, tags: &[], result: Ok(()) }
     }
@@ -104,7 +104,7 @@ impl<'a, 'b> WriteRequest<'a, 'b> {
         WriteRequest { tags, ..self }
     }
 
-    /// Bytes to write.
+    /// Returns the number of bytes to write.
     pub fn length(&self) -> usize {
         self.parts.iter().map(|part| part.len()).sum()
     }
@@ -115,10 +115,10 @@ impl<'a, 'b> WriteRequest<'a, 'b> {
 /// The caller must avoid reads and writes of the same bytes at the same time: such a read returns
 /// any mixture. The pool never does so, because a page that is being written stays in its frame.
 pub trait Device: Send + Sync {
-    /// Name of the device in messages: the file's path.
+    /// Returns the device's name in messages: the file's path.
     fn path(&self) -> &Path;
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     fn length(&self) -> u64;
 
     /// Returns the alignment that addresses, offsets and lengths need.
@@ -127,17 +127,17 @@ pub trait Device: Send + Sync {
     /// Fills `bytes` from `offset` on.
     ///
     /// # Errors
-    /// If not all bytes could be read; `bytes` then holds anything.
+    /// Not all bytes could be read; the contents of `bytes` are undefined then.
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
 
     /// Writes `bytes` from `offset` on, within the device's length.
     ///
     /// # Errors
-    /// If not all bytes could be written; any part of them may have landed.
+    /// Not all bytes could be written; any part of them may have landed.
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError>;
 
-    /// Does all reads, as many of them at once as the device is good at, and returns when the last
-    /// one is done. Each request tells how it went.
+    /// Carries out all reads, at the depth that suits the device, and returns when the last one is
+    /// done. Each request has its own result.
     fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]) {
         for request in requests {
             let mut offset = request.offset;
@@ -149,8 +149,8 @@ pub trait Device: Send + Sync {
         }
     }
 
-    /// Does all writes, as many of them at once as the device is good at, and returns when the
-    /// last one is done. Each request tells how it went. Requests must not overlap.
+    /// Carries out all writes, at the depth that suits the device, and returns when the last one is
+    /// done. Each request has its own result. Requests must not overlap.
     fn write_batch(&self, requests: &mut [WriteRequest<'_, '_>]) {
         for request in requests {
             let mut offset = request.offset;
@@ -165,31 +165,31 @@ pub trait Device: Send + Sync {
     /// Makes all writes that have returned durable, and the length.
     ///
     /// # Errors
-    /// If the device does not confirm. Which writes are durable is then unknown, and asking again
-    /// proves nothing: an operating system reports a failed write-back once.
+    /// The device does not confirm the sync. Then it is unknown which writes are durable, and
+    /// another sync proves nothing: an operating system reports a failed write-back once.
     fn sync(&self) -> Result<(), DeviceError>;
 
-    /// Makes writes into these ranges of bytes durable (li 4.3, the operation `dsync`); those to
-    /// other places may become durable, too.
+    /// Makes writes into these ranges of bytes durable (li 4.3, the operation `dsync`). Other
+    /// writes may become durable, too.
     ///
     /// # Errors
-    /// As [`Device::sync`].
+    /// Same as [`Device::sync`].
     fn sync_ranges(&self, ranges: &[Range<u64>]) -> Result<(), DeviceError> {
         if ranges.iter().all(|range| range.is_empty()) { Ok(()) } else { self.sync() }
     }
 
-    /// Makes the device `length` bytes long; the new bytes read as zeros. Shorter is left as it is.
-    /// One thread at a time.
+    /// Makes the device `length` bytes long; the new bytes read as zeros. A longer device is left
+    /// unchanged. One thread at a time may call this.
     ///
     /// # Errors
-    /// If there is no room; the length is then unchanged.
+    /// There is no room; the length is unchanged.
     fn grow(&self, length: u64) -> Result<(), DeviceError>;
 
-    /// Writes `bytes` at the end, which makes the device longer by them. One thread at a time.
+    /// Appends `bytes`, which makes the device longer. One thread at a time may call this.
     ///
     /// # Errors
-    /// If not all bytes could be written; the length is then unchanged, or, of a device that grows
-    /// first, the new one.
+    /// Not all bytes could be written. The length is unchanged, or is the new one on a device that
+    /// grows first.
     fn append(&self, bytes: &[u8]) -> Result<(), DeviceError> {
         let end = self.length();
         self.grow(end + bytes.len() as u64)?;
@@ -197,11 +197,12 @@ pub trait Device: Send + Sync {
     }
 
     /// Gives back the bytes beyond `length`, if the device can: its length is then `length`, or
-    /// unchanged. Longer is left as it is. Not durable before it is synced. One thread at a time,
-    /// and never while it grows; nobody reads or writes behind `length` meanwhile.
+    /// unchanged. A shorter device is left unchanged. The effect is not durable before a sync. One
+    /// thread at a time may call this, and never during a growth; nobody may read or write behind
+    /// `length` in the meantime.
     ///
     /// # Errors
-    /// If the device fails; the length is then unchanged.
+    /// The device fails; the length is unchanged.
     fn shrink(&self, length: u64) -> Result<(), DeviceError> {
         let _ = length;
         Ok(())
@@ -215,32 +216,32 @@ pub trait Device: Send + Sync {
         false
     }
 
-    /// Discards these ranges of bytes: nobody needs them any more, and nobody reads or writes there
-    /// at this moment. A cache that has not written them to storage yet need not do so. Later reads
+    /// Discards these ranges of bytes: nobody needs them any more, and nobody may be reading or
+    /// writing there. A cache that has not written them to storage yet need not do so. Later reads
     /// there return undefined bytes, until something is written.
     fn discard(&self, ranges: &[Range<u64>]) {
         let _ = ranges;
     }
 
-    /// Limit of the bytes that wait to be discarded, if the device's user has a choice: more would
-    /// take room that the device needs for writes.
+    /// Returns the limit of the bytes that wait to be discarded, if the device's user has a choice.
+    /// More would take room that the device needs for writes.
     fn superseded_max(&self) -> u64 {
         u64::MAX
     }
 
-    /// Returns whether the name of the device leads to another file by now, or to none: the file
-    /// was deleted, renamed or replaced while it was open.
+    /// Returns `true` if the device's name leads to another file now, or to none: the file was
+    /// deleted, renamed or replaced while it was open.
     fn is_displaced(&self) -> bool {
         false
     }
 
-    /// Returns the name that leads to another file by now, or to none: of a device of several
-    /// files, the first one's.
+    /// Returns the name that leads to another file now, or to none; on a device of several files,
+    /// the first such name.
     fn displaced(&self) -> Option<PathBuf> {
         self.is_displaced().then(|| self.path().to_path_buf())
     }
 
-    /// Gives up the lock that keeps other processes away, if the device holds one. The caller no
-    /// longer reads or writes.
+    /// Releases the lock that keeps other processes away, if the device holds one. The caller must
+    /// not read or write any more.
     fn release(&self) {}
 }

@@ -1,7 +1,7 @@
 //! Errors of devices.
 //!
-//! Errors are values that can be cloned and compared: several threads that waited for one load
-//! all get the same error.
+//! Errors can be cloned and compared, since several threads that waited for one load all get the
+//! same error.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ pub struct Errno(pub i32);
 impl Errno {
     /// A device failed.
     pub const IO: Errno = Errno(libc::EIO);
-    /// The device is gone, as all are whose power failed.
+    /// The device is gone; a device whose power failed is.
     pub const NO_DEVICE: Errno = Errno(libc::ENODEV);
 
-    /// The number in `error`; where it has none, `EINVAL` for an argument that the standard
+    /// Returns the number in `error`. Without one, it is `EINVAL` for an argument that the standard
     /// library refused, and `EIO` for anything else.
     pub fn of(error: &std::io::Error) -> Errno {
         // A path with a NUL byte never reaches the operating system.
@@ -60,7 +60,7 @@ pub enum Operation {
     Grow,
     /// Making the device shorter.
     Shrink,
-    /// Asking for its length or limits.
+    /// Reading its length or limits.
     Inspect,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Why a device did not do what it was asked to. Offsets and lengths are in bytes.
+/// Reason that an operation on a device failed. Offsets and lengths are in bytes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
@@ -95,8 +95,8 @@ pub enum DeviceError {
         /// The operating system's reason.
         errno: Errno,
     },
-    /// The folder of a new file could not be synced: after a power failure the file might
-    /// not be there.
+    /// The folder of a new file could not be synced: the file might be missing after a power
+    /// failure.
     #[error("the folder {} cannot be synced: {errno}", path.display())]
     Folder {
         /// The folder.
@@ -104,8 +104,8 @@ pub enum DeviceError {
         /// The operating system's reason.
         errno: Errno,
     },
-    /// There is no room left: on the disk, or by a quota or the process's limit of file sizes.
-    /// Nothing that was stored before is touched.
+    /// There is no room left: on the disk, or because of a quota or the process's limit of file
+    /// sizes. Data stored before is not affected.
     #[error(
         "the disk of {} is full, or a quota or a limit of file sizes is reached: {needed} more \
          bytes were needed at offset {offset}; make room and try again, what is stored is intact",
@@ -114,12 +114,12 @@ pub enum DeviceError {
     DiskFull {
         /// The device.
         path: PathBuf,
-        /// Offset at which the bytes were to be stored.
+        /// Offset of the bytes to be stored.
         offset: u64,
         /// Number of bytes.
         needed: u64,
     },
-    /// The device ends before the bytes asked for.
+    /// The device ends before the requested bytes.
     #[error(
         "{} ends at offset {device_length}, before the {length} bytes at offset {offset}",
         path.display()
@@ -134,7 +134,7 @@ pub enum DeviceError {
         /// Length of the device in bytes.
         device_length: u64,
     },
-    /// The store has as many pages as a store can have.
+    /// The store has the largest possible number of pages.
     #[error(
         "{} cannot grow beyond {length} bytes, the most for pages of its size; dump it and load the \
          dump into a store with larger pages",
@@ -143,7 +143,7 @@ pub enum DeviceError {
     TooLong {
         /// The device.
         path: PathBuf,
-        /// The longest file, in bytes.
+        /// Length of the longest file, in bytes.
         length: u64,
     },
     /// Direct I/O moves whole blocks only.
@@ -175,7 +175,7 @@ pub enum DeviceError {
         /// Number of bytes.
         length: u64,
     },
-    /// Opened by the process of which this one is a fork.
+    /// The parent process of this fork opened the device.
     #[error("{} was opened before this process was forked: open it here", path.display())]
     Forked {
         /// The device.
@@ -187,7 +187,7 @@ pub enum DeviceError {
         /// The device.
         path: PathBuf,
     },
-    /// Opened for reading only.
+    /// The device is open for reading only.
     #[error("{} is open for reading only", path.display())]
     ReadOnly {
         /// The device.
@@ -202,7 +202,7 @@ impl DeviceError {
     }
 }
 
-/// Why a file could not be opened as a device.
+/// Reason that a file could not be opened as a device.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenFileError {
@@ -214,7 +214,7 @@ pub enum OpenFileError {
         /// The operating system's reason.
         errno: Errno,
     },
-    /// Somebody else has it open, and two writers would destroy it.
+    /// Another process has it open, and two writers would destroy it.
     #[error(
         "{} is in use by {}: close it there first",
         path.display(),
@@ -223,7 +223,7 @@ pub enum OpenFileError {
     Locked {
         /// The file.
         path: PathBuf,
-        /// The process that holds the lock, if it can be found out; it may be this one.
+        /// The process that holds the lock, if it can be found; it may be this one.
         pid: Option<u32>,
     },
     /// The path names something other than a regular file.
@@ -233,12 +233,12 @@ pub enum OpenFileError {
         path.display()
     )]
     NotAFile {
-        /// The path that was to be opened.
+        /// Path to be opened.
         path: PathBuf,
         /// Name of the kind of file found there.
         what: &'static str,
     },
-    /// A new file was to be made, and there is one that holds something.
+    /// A new file was to be created, and one exists that is not empty.
     #[error("{} exists and holds {length} bytes: open it, or choose another name", path.display())]
     Exists {
         /// The file.
@@ -264,7 +264,7 @@ impl fmt::Display for HolderName {
 pub fn kind_of(error: &std::io::Error) -> String {
     let kind = error.kind().to_string();
     match error.raw_os_error() {
-        // Rust has a kind for the usual ones only.
+        // Rust has kinds for the usual errors only.
         Some(number) if kind == "uncategorized error" => format!("error {number} of the system"),
         _ => kind,
     }

@@ -1,8 +1,8 @@
 //! Block devices below a store: files, memory, and simulated drives for tests.
 //!
 //! A [`Device`] reads, writes and syncs aligned blocks at byte offsets, several requests at once.
-//! [`FileDevice`] is a file or a block device, by io_uring or system calls, with direct I/O where
-//! the file system allows it. Nothing here knows pages, a log or a policy.
+//! [`FileDevice`] is a file or a block device, accessed by io_uring or system calls, with direct
+//! I/O where the file system allows it. Nothing here knows pages, a log or a policy.
 #![deny(missing_docs)]
 
 mod beside;

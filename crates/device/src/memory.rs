@@ -1,22 +1,22 @@
 //! Memory as a device: for tests, and for stores that need not outlive their process.
 
 use std::path::Path;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::RwLock;
 
 use super::device::Alignment;
 use super::device::Device;
 use super::error::DeviceError;
 
-/// Bytes of a chunk, each under a lock of its own. A multiple of every page size, so that a page
-/// lies in one chunk and is read and written whole.
+/// Bytes of a chunk, each with its own lock. A multiple of every page size, so that a page is in
+/// one chunk and is read and written whole.
 const CHUNK: u64 = 256 << 10;
 
 type Chunk = RwLock<Box<[u8]>>;
 
-/// Bytes in memory, growing by chunks.
+/// A device in memory, which grows by chunks.
 #[derive(Debug)]
 pub struct MemoryDevice {
     /// Locked exclusively while chunks are added, shared otherwise.
@@ -26,29 +26,29 @@ pub struct MemoryDevice {
 }
 
 impl MemoryDevice {
-    /// An empty device that is full at 1 TiB.
+    /// Returns an empty device that is full at 1 TiB.
     pub fn new() -> MemoryDevice {
         Self::with_capacity(1 << 40)
     }
 
-    /// An empty device that is full at `capacity` bytes.
+    /// Returns an empty device that is full at `capacity` bytes.
     pub fn with_capacity(capacity: u64) -> MemoryDevice {
         MemoryDevice { chunks: RwLock::default(), length: AtomicU64::new(0), capacity }
     }
 
-    /// A device that holds `bytes`.
+    /// Returns a device with the content `bytes`.
     pub fn from_bytes(bytes: &[u8]) -> MemoryDevice {
         let device = Self::new();
         device.extend(bytes.len() as u64);
         device.visit(0, bytes.len() as u64, |chunk, range, done| {
-            let mut chunk = chunk.write().unwrap_or_else(PoisonError::into_inner);
+            let mut chunk = chunk.write().past_poison();
             let count = range.len();
             chunk[range].copy_from_slice(&bytes[done..done + count]);
         });
         device
     }
 
-    /// A copy of all bytes.
+    /// Returns a copy of all bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.length() as usize];
         self.copy_out(0, &mut bytes);
@@ -57,21 +57,21 @@ impl MemoryDevice {
 
     fn copy_out(&self, offset: u64, bytes: &mut [u8]) {
         self.visit(offset, bytes.len() as u64, |chunk, range, done| {
-            let chunk = chunk.read().unwrap_or_else(PoisonError::into_inner);
+            let chunk = chunk.read().past_poison();
             let count = range.len();
             bytes[done..done + count].copy_from_slice(&chunk[range]);
         });
     }
 
-    /// Calls `each` with every chunk that bytes `offset` to `offset + length` touch, the range
-    /// within the chunk, and the bytes already visited. The range lies within the device.
+    /// Calls `each` with every chunk that bytes `offset` to `offset + length` touch, the range in
+    /// the chunk, and the number of bytes already visited. The range must be within the device.
     fn visit(
         &self,
         offset: u64,
         length: u64,
         mut each: impl FnMut(&Chunk, std::ops::Range<usize>, usize),
     ) {
-        let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
+        let chunks = self.chunks.read().past_poison();
         let mut done = 0;
         while done < length {
             let at = offset + done;
@@ -85,7 +85,7 @@ impl MemoryDevice {
     }
 
     fn extend(&self, length: u64) {
-        let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
+        let mut chunks = self.chunks.write().past_poison();
         let count = length.div_ceil(CHUNK) as usize;
         if count > chunks.len() {
             let chunk = || RwLock::new(vec![0; CHUNK as usize].into_boxed_slice());
@@ -132,7 +132,7 @@ impl Device for MemoryDevice {
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         self.check(offset, bytes.len() as u64)?;
         self.visit(offset, bytes.len() as u64, |chunk, range, done| {
-            let mut chunk = chunk.write().unwrap_or_else(PoisonError::into_inner);
+            let mut chunk = chunk.write().past_poison();
             let count = range.len();
             chunk[range].copy_from_slice(&bytes[done..done + count]);
         });
@@ -156,14 +156,14 @@ impl Device for MemoryDevice {
     }
 
     fn shrink(&self, length: u64) -> Result<(), DeviceError> {
-        let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
+        let mut chunks = self.chunks.write().past_poison();
         if length >= self.length() {
             return Ok(());
         }
         chunks.truncate(length.div_ceil(CHUNK) as usize);
-        // What is new when it grows again reads as zeros.
+        // New bytes read as zeros when it grows again.
         if let Some(last) = chunks.last_mut().filter(|_| !length.is_multiple_of(CHUNK)) {
-            let last = last.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let last = last.get_mut().past_poison();
             last[(length % CHUNK) as usize..].fill(0);
         }
         self.length.store(length, Ordering::Release);

@@ -1,25 +1,26 @@
-//! A device that keeps writes in memory, over one that is only read: it shows the effect of a
-//! recovery on a store, without changing the store.
+//! A device that keeps writes in memory, over a read-only one. It shows the effect of a recovery on
+//! a store, without changing the store.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::RwLock;
 
 use super::device::Alignment;
 use super::device::Device;
 use super::error::DeviceError;
 
-/// Bytes of a piece of memory. A reader of a part finds the rest below.
+/// Bytes of a piece of memory. A partial write copies the rest from below.
 const PIECE: u64 = 4096;
 
-/// A device that keeps writes in memory, above a device that is only read.
+/// A device that keeps writes in memory, above a read-only device.
 pub struct OverlayDevice {
     below: Arc<dyn Device>,
-    /// `None`: zeros, for which a log that is cut off needs no memory.
+    /// Pieces by number. `None` means zeros, so that a log that is cut needs no memory.
     pieces: RwLock<HashMap<u64, Option<Box<[u8]>>>>,
     length: AtomicU64,
 }
@@ -37,9 +38,9 @@ impl OverlayDevice {
         OverlayDevice { below, pieces: RwLock::default(), length }
     }
 
-    /// Bytes in memory.
+    /// Returns the bytes in memory.
     pub fn bytes_kept(&self) -> u64 {
-        let pieces = self.pieces.read().unwrap_or_else(PoisonError::into_inner);
+        let pieces = self.pieces.read().past_poison();
         pieces.values().flatten().count() as u64 * PIECE
     }
 
@@ -95,7 +96,7 @@ impl Device for OverlayDevice {
 
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.check(offset, bytes.len() as u64)?;
-        let pieces = self.pieces.read().unwrap_or_else(PoisonError::into_inner);
+        let pieces = self.pieces.read().past_poison();
         Self::visit(offset, bytes.len() as u64, |at, range, done| {
             let place = &mut bytes[done..done + range.len()];
             match pieces.get(&at) {
@@ -109,7 +110,7 @@ impl Device for OverlayDevice {
 
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         self.check(offset, bytes.len() as u64)?;
-        let mut pieces = self.pieces.write().unwrap_or_else(PoisonError::into_inner);
+        let mut pieces = self.pieces.write().past_poison();
         Self::visit(offset, bytes.len() as u64, |at, range, done| {
             let source = &bytes[done..done + range.len()];
             if range.len() as u64 == PIECE && source.iter().all(|byte| *byte == 0) {

@@ -45,12 +45,12 @@
 //!
 //! `docs/guide.md` in the repository has a program for each common task.
 //!
-//! The layers, each a folder that uses only those below it: `api` (what users call), `admin`
+//! The layers, each a folder that uses only those below it: `api` (the public API), `admin`
 //! (backup, shrink, check), `store`, `recovery` and `txn`, the structures `btree`, `hash_index` and
-//! `heap` beside `lock`, `pool` (the buffer pool: frames, latches, translation, replacement), `log`
-//! (the write-ahead log), `tier` (a second-tier cache), `io` (devices and the page store), `page`
-//! (formats). All but what users call is in `internals`, with the cargo feature of that name;
-//! nothing of it is promised.
+//! `heap`, `lock`, `pool` (the buffer pool: frames, latches, translation, replacement), `log` (the
+//! write-ahead log), `io` (the page store), `page` (formats), `encoding` and `stats`. Devices and
+//! the second tier are crates of their own. Everything but the public API is in `internals`, with
+//! the cargo feature of that name, and carries no promise of stability.
 #![deny(missing_docs)]
 #![cfg_attr(
     any(feature = "model", not(feature = "internals")),
@@ -67,12 +67,12 @@
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
-/// The program of the architecture's page.
+/// Program of the architecture page.
 #[cfg(doctest)]
 #[doc = include_str!("../../../ARCHITECTURE.md")]
 pub struct Architecture;
 
-/// The guide's programs, too, and what other pages have in Rust.
+/// Programs of the guide, and Rust samples of other pages.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide.md")]
 pub struct Guide;
@@ -130,6 +130,7 @@ mod io;
 mod lock;
 mod log;
 mod page;
+mod parameters;
 mod pool;
 mod recovery;
 pub mod report;

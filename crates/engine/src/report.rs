@@ -1,4 +1,4 @@
-//! Progress and results of long work: backups, checks, recoveries, shrinking.
+//! Progress and results of long operations: backups, checks, recoveries, shrinking.
 pub use crate::admin::{Backup, BackupPhase, BackupProgress, ShrinkProgress, ShrinkWatch, Shrunk};
 #[cfg(not(any(test, feature = "model")))]
 pub use crate::api::{CheckProgress, CheckReport, CheckWatch, CheckedStructure};

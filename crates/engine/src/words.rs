@@ -1,4 +1,4 @@
-//! Switches as words: each is read from a command line as it is printed.
+//! Enums as words: each value is parsed from a command line in the form in which it is printed.
 
 pub use millpond_base::words::ChoiceError;
 

@@ -1,4 +1,4 @@
-//! A cursor that keeps alive what it reads.
+//! A cursor that keeps its source alive.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use crate::fault::Fault;
 use crate::range_cell::{Context, RangeCell, Source};
 use crate::shared::Shared;
 
-/// A place among the entries of a tree within a range of keys, which seeks and moves both ways.
+/// A position among the entries of a tree within a range of keys, which seeks and moves both ways.
 ///
-/// The entry that it is on is a copy: it stays until the next call.
+/// The current entry is a copy, which stays until the next call.
 ///
 /// ```
 /// use millpond::{Db, KeyRange, Options};
@@ -42,7 +42,7 @@ pub struct Cursor {
 /// Access of a cursor to its range.
 enum Reach {
     Own(Box<RangeCell>),
-    /// The transaction has it.
+    /// The transaction owns the range; this is its number there.
     Txn(Arc<Shared>, u64),
 }
 
@@ -52,13 +52,13 @@ impl Cursor {
         Cursor { range, within, key, value, has_place: false, is_on: false }
     }
 
-    /// A cursor of what is committed in `tree`.
+    /// Returns a cursor over the committed entries of `tree`.
     pub fn alone(tree: &RawTree, within: KeyRange) -> Cursor {
         let source = Source { tree: tree.clone(), context: Context::Autocommit };
         Cursor::new(Reach::Own(Box::new(RangeCell::of(source))), within)
     }
 
-    /// A cursor of what `snapshot` shows of `tree`.
+    /// Returns a cursor over `tree` in `snapshot`.
     pub fn in_snapshot(snapshot: &Snapshot, tree: &RawTree, within: KeyRange) -> Cursor {
         let source = Source { tree: tree.clone(), context: Context::Snapshot(snapshot.clone()) };
         Cursor::new(Reach::Own(Box::new(RangeCell::of(source))), within)
@@ -68,67 +68,67 @@ impl Cursor {
         Cursor::new(Reach::Txn(tx, id), within)
     }
 
-    /// The entry that it is on.
+    /// Returns the current entry.
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
         self.is_on.then_some((&*self.key, &*self.value))
     }
 
-    /// Goes to the first entry; returns whether there is one.
+    /// Moves to the first entry. Returns `true` if there is one.
     ///
     /// # Errors
-    /// Those of reading; [`Fault::TransactionOver`] and [`Fault::CursorOver`].
+    /// Errors of reading; [`Fault::TransactionOver`] and [`Fault::CursorOver`].
     pub fn first(&mut self) -> Result<bool, Fault> {
         self.go(true, self.within.clone())
     }
 
-    /// Goes to the last entry; returns whether there is one.
+    /// Moves to the last entry. Returns `true` if there is one.
     ///
     /// # Errors
-    /// As [`Cursor::first`].
+    /// Same as [`Cursor::first`].
     pub fn last(&mut self) -> Result<bool, Fault> {
         self.go(false, self.within.clone())
     }
 
-    /// Goes to the first entry at or above `key`; returns whether there is one.
+    /// Moves to the first entry at or above `key`. Returns `true` if there is one.
     ///
     /// # Errors
-    /// As [`Cursor::first`].
+    /// Same as [`Cursor::first`].
     pub fn seek(&mut self, key: &[u8]) -> Result<bool, Fault> {
         let start = later(&self.within.start, Bound::Included(key.to_vec()));
         self.go(true, KeyRange { start, end: self.within.end.clone() })
     }
 
-    /// Goes to the last entry at or below `key`; returns whether there is one.
+    /// Moves to the last entry at or below `key`. Returns `true` if there is one.
     ///
     /// # Errors
-    /// As [`Cursor::first`].
+    /// Same as [`Cursor::first`].
     pub fn seek_back(&mut self, key: &[u8]) -> Result<bool, Fault> {
         let end = earlier(&self.within.end, Bound::Included(key.to_vec()));
         self.go(false, KeyRange { start: self.within.start.clone(), end })
     }
 
-    /// Goes to the entry behind the one that it is on, or was on last; a new cursor to the first
-    /// one. Returns whether there is one; if not, it stays where it was, and a later call may find
-    /// more.
+    /// Moves to the entry behind the current or last one; a new cursor moves to the first one.
+    /// Returns `true` if there is one. Otherwise the cursor keeps its position, and a later call
+    /// may find more.
     ///
     /// # Errors
-    /// As [`Cursor::first`].
+    /// Same as [`Cursor::first`].
     #[expect(clippy::should_implement_trait, reason = "it may move back, too")]
     pub fn next(&mut self) -> Result<bool, Fault> {
         self.step(true)
     }
 
-    /// Goes to the entry before the one that it is on, or was on last; a new cursor to the last
-    /// one. Otherwise as [`Cursor::next`].
+    /// Moves to the entry before the current or last one; a new cursor moves to the last one. At
+    /// the beginning of the range it behaves like [`Cursor::next`] at the end.
     ///
     /// # Errors
-    /// As [`Cursor::first`].
+    /// Same as [`Cursor::first`].
     pub fn prev(&mut self) -> Result<bool, Fault> {
         self.step(false)
     }
 
-    /// Forgets what was read ahead of the entry that it is on: the next move sees what is there
-    /// then. In a transaction nothing is read ahead of what it may see.
+    /// Discards entries that were read ahead, so that the next move reads again. A cursor of a
+    /// transaction never reads ahead of the data that the transaction may see.
     pub fn forget_ahead(&mut self) {
         if let Reach::Own(own) = &mut self.range {
             own.with_dependent_mut(|_, steps| steps.stop());
@@ -179,7 +179,7 @@ impl Cursor {
 /// Starting point of a move.
 enum Begin {
     Anew(KeyRange),
-    /// There, unless the range goes on in this direction.
+    /// The range, unless a range in this direction is open: then that one continues.
     IfTurned(KeyRange),
 }
 
@@ -191,7 +191,7 @@ impl Drop for Cursor {
     }
 }
 
-/// The later of two beginnings.
+/// Returns the later of two lower bounds.
 fn later(within: &Bound<Vec<u8>>, asked: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     match (within, &asked) {
         (Bound::Unbounded, _) => asked,
@@ -205,7 +205,7 @@ fn later(within: &Bound<Vec<u8>>, asked: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     }
 }
 
-/// The earlier of two ends.
+/// Returns the earlier of two upper bounds.
 fn earlier(within: &Bound<Vec<u8>>, asked: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     match (within, &asked) {
         (Bound::Unbounded, _) => asked,

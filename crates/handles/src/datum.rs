@@ -1,8 +1,8 @@
-//! Values of types that are known only when the program runs.
+//! Values of types that are known only at run time.
 
 use crate::type_name::TypeName;
 
-/// A value as other languages have it.
+/// A value in the form that dynamically typed languages have.
 ///
 /// ```
 /// use millpond_handles::{Datum, KeyType};
@@ -15,30 +15,30 @@ use crate::type_name::TypeName;
 pub enum Datum {
     /// Nothing: `None` of an `Option`, or `()`.
     None,
-    /// Of `bool`.
+    /// A `bool`.
     Bool(bool),
-    /// Of any integer type.
+    /// Any integer type.
     Int(i128),
-    /// Of `u128`, above what an `i128` holds.
+    /// A `u128` above the largest `i128`.
     Uint(u128),
-    /// Of `f32` and `f64`.
+    /// An `f32` or `f64`.
     Float(f64),
-    /// Of `String`, and of `char`.
+    /// A `String` or `char`.
     Str(String),
-    /// Of `Vec<u8>` and `[u8; N]`.
+    /// A `Vec<u8>` or `[u8; N]`.
     Bytes(Vec<u8>),
-    /// Of a tuple.
+    /// A tuple.
     Tuple(Vec<Datum>),
 }
 
-/// Why a value is not of a type.
+/// Reason that a value does not fit a type.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatumError {
     /// The value has another type.
     #[error("{found} is no {wanted}")]
     OtherType {
-        /// The type that was asked for.
+        /// The requested type.
         wanted: String,
         /// Type of the value.
         found: &'static str,
@@ -46,7 +46,7 @@ pub enum DatumError {
     /// The number is too large, or too small.
     #[error("{number} does not fit into {wanted}")]
     OutOfRange {
-        /// The type that was asked for.
+        /// The requested type.
         wanted: String,
         /// The number.
         number: String,
@@ -54,14 +54,14 @@ pub enum DatumError {
     /// The tuple or array has another length.
     #[error("{found} elements are not those of {wanted}, which has {length}")]
     Length {
-        /// The type that was asked for.
+        /// The requested type.
         wanted: String,
-        /// Number of elements.
+        /// Number of elements of the type.
         length: usize,
-        /// The value's.
+        /// Number of elements of the value.
         found: usize,
     },
-    /// The bytes are not of the type.
+    /// The bytes do not decode as the type.
     #[error(transparent)]
     Decode(#[from] millpond::error::DecodeError),
 }
@@ -148,7 +148,7 @@ impl Datum {
         if let Datum::Bytes(bytes) = self { Ok(bytes) } else { Err(self.is_no(wanted)) }
     }
 
-    /// Converts the value to a byte string of that length.
+    /// Converts the value to a byte string of `length` bytes.
     pub(crate) fn array(&self, length: usize, wanted: &TypeName) -> Result<&[u8], DatumError> {
         let bytes = self.bytes(wanted)?;
         if bytes.len() == length {
@@ -158,8 +158,8 @@ impl Datum {
         Err(DatumError::Length { wanted: wanted.to_string(), length, found })
     }
 
-    /// Converts the value to a tuple with as many elements as `wanted`, or fewer if a prefix will
-    /// do.
+    /// Converts the value to a tuple with as many elements as `wanted`, or fewer if a prefix is
+    /// allowed.
     pub(crate) fn tuple(
         &self,
         length: usize,
@@ -174,7 +174,7 @@ impl Datum {
         Err(DatumError::Length { wanted: wanted.to_string(), length, found })
     }
 
-    /// Of an integer.
+    /// Returns the value of an integer.
     pub(crate) fn of_u128(number: u128) -> Datum {
         i128::try_from(number).map_or(Datum::Uint(number), Datum::Int)
     }

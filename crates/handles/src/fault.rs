@@ -2,7 +2,7 @@
 
 use millpond::{Error, ErrorKind};
 
-/// Why a call of a handle failed.
+/// Reason that a call of a handle failed.
 ///
 /// ```
 /// use millpond::ErrorKind;
@@ -12,21 +12,21 @@ use millpond::{Error, ErrorKind};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// One of the engine's errors.
+    /// An error of the engine.
     #[error(transparent)]
     Engine(#[from] Error),
     /// The transaction was committed or aborted.
     #[error("the transaction is over: begin another one")]
     TransactionOver,
-    /// The transaction went back to a savepoint, after the cursor had been opened.
+    /// The transaction rolled back to a savepoint after the cursor was opened.
     #[error("the transaction went back to a savepoint, which ended its cursors: open another one")]
     CursorOver,
-    /// There is no such savepoint, or the transaction went back to one before it.
+    /// The savepoint does not exist, or the transaction rolled back to an earlier one.
     #[error("the transaction has no savepoint {number}: it has {there}")]
     NoSavepoint {
-        /// The one that was asked for.
+        /// Number of the requested savepoint.
         number: usize,
-        /// Number of savepoints.
+        /// Number of savepoints that exist.
         there: usize,
     },
 }

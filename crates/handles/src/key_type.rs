@@ -1,4 +1,4 @@
-//! Keys of a type that is known only when the program runs, in the engine's encoding.
+//! Keys of a type that is known only at run time, in the engine's encoding.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
@@ -11,8 +11,8 @@ use millpond::{
 use crate::datum::{Datum, DatumError};
 use crate::type_name::{TypeName, TypeNameError};
 
-/// A type of keys by its name, such as `(String, u32)`: encodes as
-/// [`EncodeKey`] and decodes as [`DecodeKey`] of that Rust type do.
+/// A type of keys by its name, such as `(String, u32)`. It encodes like [`EncodeKey`] and decodes
+/// like [`DecodeKey`] of that Rust type.
 ///
 /// ```
 /// use millpond::codec::EncodeKey;
@@ -50,7 +50,7 @@ impl KeyType {
     pub fn encode(&self, key: &Datum) -> Result<Vec<u8>, DatumError> {
         let mut out = Vec::new();
         match &self.0 {
-            // As a whole, strings end where the key ends.
+            // A key that is one string ends where its bytes end.
             TypeName::String => out.extend_from_slice(key.str(&self.0)?.as_bytes()),
             TypeName::Bytes => out.extend_from_slice(key.bytes(&self.0)?),
             whole => encode_part(whole, key, &mut out)?,
@@ -58,10 +58,10 @@ impl KeyType {
         Ok(out)
     }
 
-    /// Encodes what keys begin with: the first elements of a tuple, the front of a string.
+    /// Encodes a prefix of keys: the first elements of a tuple, or the front of a string.
     ///
     /// # Errors
-    /// [`DatumError`] if `prefix` is none of this type.
+    /// [`DatumError`] if `prefix` does not fit this type.
     pub fn encode_prefix(&self, prefix: &Datum) -> Result<Vec<u8>, DatumError> {
         let TypeName::Tuple(elements) = &self.0 else { return self.encode(prefix) };
         let mut out = Vec::new();
@@ -75,7 +75,7 @@ impl KeyType {
     /// Decodes a key.
     ///
     /// # Errors
-    /// [`DatumError::Decode`] if the bytes are none of this type.
+    /// [`DatumError::Decode`] if the bytes do not decode as this type.
     pub fn decode(&self, bytes: &[u8]) -> Result<Datum, DatumError> {
         match &self.0 {
             TypeName::String => Ok(Datum::Str(String::decode(bytes)?)),

@@ -1,15 +1,15 @@
-//! Handles of a store that own what they refer to, for languages without lifetimes.
+//! Handles of a store that own everything they use, for languages without lifetimes.
 //!
-//! In Rust a range borrows its transaction, and the compiler sees to it that the transaction is
-//! not over while it is read. C and Python have no such thing: there a [`Cursor`] may outlive its
-//! transaction, be used by two threads, and be dropped in any order. These handles answer that
-//! with an error, not with undefined behaviour:
+//! In Rust a range borrows its transaction, and the compiler ensures that the transaction outlives
+//! it. C and Python have no such check: there a [`Cursor`] may outlive its transaction, be used by
+//! two threads, and be dropped in any order. With these handles that is an error, not undefined
+//! behaviour:
 //!
-//! - a [`Transaction`] has its calls made one after the other, and its cursors go with it: when it
-//!   ends, or goes back to a savepoint, they are over;
-//! - a [`Cursor`] keeps alive what it reads: a tree, a snapshot, a transaction's rest;
-//! - [`KeyType`] and [`ValueType`] encode [`Datum`]s as typed trees do, by the types' names, which
-//!   trees keep.
+//! - a [`Transaction`] runs its calls one after the other, and owns its cursors: when it ends, or
+//!   rolls back to a savepoint, they end;
+//! - a [`Cursor`] keeps its source alive: a tree, a snapshot, the rest of a transaction;
+//! - [`KeyType`] and [`ValueType`] encode [`Datum`]s like typed trees, by the names of the types,
+//!   which trees keep.
 //!
 //! ```
 //! use millpond::{Db, Options, TransactOptions};
@@ -29,7 +29,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! `crates/capi` and the Python package are made of these.
+//! `crates/capi` and the Python package are built on these handles.
 #![deny(missing_docs)]
 
 mod cursor;

@@ -1,4 +1,4 @@
-//! A range and what it borrows from, in one.
+//! A range together with its source: a self-referential cell.
 
 use std::sync::Arc;
 
@@ -34,14 +34,14 @@ struct Open<'a> {
     range: Range<'a, Vec<u8>, Vec<u8>>,
 }
 
-/// The steps of a range, if one is open.
+/// A source, and a range over it while one is open.
 pub(crate) struct Steps<'a> {
     source: &'a Source,
     open: Option<Open<'a>>,
 }
 
 self_cell! {
-    /// A source with the steps that read it.
+    /// A source together with the steps that borrow it.
     pub(crate) struct RangeCell {
         owner: Source,
         #[not_covariant]
@@ -56,7 +56,7 @@ impl RangeCell {
 }
 
 impl Steps<'_> {
-    /// Opens a range, read forward or backward.
+    /// Opens a range in one direction.
     pub(crate) fn begin(&mut self, forward: bool, range: &KeyRange) {
         let range = self.source.range(range.clone());
         self.open = Some(Open { forward, range });
@@ -67,13 +67,13 @@ impl Steps<'_> {
         self.open = None;
     }
 
-    /// Returns whether a range is open in that direction.
+    /// Returns `true` if a range is open in that direction.
     pub(crate) fn goes(&self, forward: bool) -> bool {
         self.open.as_ref().is_some_and(|open| open.forward == forward)
     }
 
-    /// Copies the next entry into `key` and `value`; `false` if there is none, and then the range
-    /// is over.
+    /// Copies the next entry into `key` and `value`. Returns `false` at the end, which closes the
+    /// range.
     pub(crate) fn step(
         &mut self,
         key: &mut Vec<u8>,

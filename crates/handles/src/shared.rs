@@ -1,33 +1,34 @@
 //! State that a transaction shares with its cursors.
 //!
-//! A range of a [`Txn`] borrows it. Here both are behind one mutex: the transaction, and a range
-//! for each of its cursors. A call locks it. The end of the transaction drops the ranges first, and
-//! a cursor that is left has nothing to read any more.
+//! A range borrows its [`Txn`]. Here one mutex guards both: the transaction, and a range for each
+//! of its cursors. Every call locks it. The end of the transaction drops the ranges first, and the
+//! remaining cursors find no range.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use millpond::{Db, Error, ErrorKind, RawTree, Savepoint, Txn, TxnOptions};
+use millpond_base::PastPoison;
 
 use crate::fault::Fault;
 use crate::range_cell::{Context, RangeCell, Source};
 
-/// State that a transaction shares with its cursors.
+/// The shared state and its mutex.
 pub(crate) struct Shared(Mutex<State>);
 
 pub(crate) struct State {
-    /// The ranges of its cursors. They refer to `txn`, so they are dropped first.
+    /// Ranges of the cursors. They refer to `txn`, so they are dropped first.
     ranges: HashMap<u64, RangeCell>,
-    /// `None`: it is over.
+    /// The transaction, or `None` once it has ended.
     pub(crate) txn: Option<Arc<Txn>>,
     pub(crate) savepoints: Vec<Savepoint>,
     cursors: u64,
-    /// The last call's failure, for what retries.
+    /// Failure of the last call, for the retry loop.
     pub(crate) failure: Option<ErrorKind>,
 }
 
 impl State {
-    /// The transaction, with no other reference to it.
+    /// Takes the transaction; no other reference to it is left.
     pub(crate) fn take(&mut self) -> Result<Txn, Fault> {
         self.ranges.clear();
         let txn = self.txn.take().ok_or(Fault::TransactionOver)?;
@@ -35,13 +36,13 @@ impl State {
         Arc::try_unwrap(txn).map_err(|_| Fault::TransactionOver)
     }
 
-    /// The transaction, for a call that needs it for itself: its cursors are over.
+    /// Returns the transaction for a call that needs it exclusively, which ends its cursors.
     pub(crate) fn txn_mut(&mut self) -> Result<&mut Txn, Fault> {
         self.ranges.clear();
         self.txn.as_mut().and_then(Arc::get_mut).ok_or(Fault::TransactionOver)
     }
 
-    /// Opens a range of `tree`; returns its number.
+    /// Opens a range of `tree`, and returns its number.
     pub(crate) fn open_range(&mut self, tree: &RawTree) -> Result<u64, Fault> {
         let txn = self.txn.clone().ok_or(Fault::TransactionOver)?;
         let id = self.cursors;
@@ -51,7 +52,7 @@ impl State {
         Ok(id)
     }
 
-    /// Ends a call: remembers its failure.
+    /// Ends a call, and remembers its failure.
     pub(crate) fn note<R>(&mut self, done: Result<R, Error>) -> Result<R, Fault> {
         self.failure = done.as_ref().err().map(Error::kind);
         Ok(done?)
@@ -71,12 +72,12 @@ impl Shared {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic between two statements of this module leaves nothing half done; one within the
-        // engine fails the transaction.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        // A panic between two statements of this module leaves nothing half done. A panic within
+        // the engine fails the transaction.
+        self.0.lock().past_poison()
     }
 
-    /// Makes a call of one of its ranges.
+    /// Runs `call` on one of the ranges.
     pub(crate) fn with_range<R>(
         &self,
         id: u64,
@@ -90,7 +91,7 @@ impl Shared {
         state.note(done)
     }
 
-    /// Drops one of its ranges.
+    /// Drops one of the ranges.
     pub(crate) fn drop_range(&self, id: u64) {
         self.lock().ranges.remove(&id);
     }

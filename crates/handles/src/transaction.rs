@@ -9,10 +9,10 @@ use crate::cursor::Cursor;
 use crate::fault::Fault;
 use crate::shared::Shared;
 
-/// A transaction. Dropped, it is aborted, and its cursors are over.
+/// A transaction. Dropping it aborts it, and ends its cursors.
 ///
-/// Calls of several threads wait for one another. Locks belong to the transaction; the thread that
-/// made its last call is the one for which [`Error::is_own_transaction`] is told.
+/// Calls from several threads wait for each other. Locks belong to the transaction;
+/// [`Error::is_own_transaction`] refers to the thread that made its last call.
 ///
 /// ```
 /// use millpond::{Db, Options};
@@ -34,44 +34,44 @@ pub struct Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        // It aborts itself; who wants to know whether that went well calls `abort`.
+        // It aborts itself; a caller that needs the result calls `abort`.
         drop(self.shared.lock().take());
     }
 }
 
 impl Transaction {
-    /// Begins one; without options, with the store's.
+    /// Begins a transaction; without options, with those of the store.
     ///
     /// # Errors
-    /// As [`Db::begin`].
+    /// Same as [`Db::begin`].
     pub fn begin(db: &Db, options: Option<TxnOptions>) -> Result<Transaction, Fault> {
         Ok(Transaction { shared: Arc::new(Shared::begin(db, options)?) })
     }
 
-    /// Makes a call of the transaction.
+    /// Runs a call on the transaction.
     ///
     /// # Errors
-    /// [`Fault::TransactionOver`], or as the call.
+    /// [`Fault::TransactionOver`], or the error of the call.
     pub fn call<R>(&self, call: impl FnOnce(&Txn) -> Result<R, Error>) -> Result<R, Fault> {
         let mut state = self.shared.lock();
         let done = call(state.txn.as_deref().ok_or(Fault::TransactionOver)?);
         state.note(done)
     }
 
-    /// Commits it, which ends it and its cursors whatever happens.
+    /// Commits the transaction. It and its cursors end in any case.
     ///
     /// # Errors
-    /// As [`Txn::commit`].
+    /// Same as [`Txn::commit`].
     pub fn commit(&self) -> Result<(), Fault> {
         let mut state = self.shared.lock();
         let done = state.take()?.commit();
         state.note(done)
     }
 
-    /// Undoes what it did, and ends it and its cursors.
+    /// Rolls the transaction back, and ends it and its cursors.
     ///
     /// # Errors
-    /// As [`Txn::abort`].
+    /// Same as [`Txn::abort`].
     pub fn abort(&self) -> Result<(), Fault> {
         let mut state = self.shared.lock();
         let done = state.take()?.abort();
@@ -83,8 +83,8 @@ impl Transaction {
         self.shared.lock().txn.is_some()
     }
 
-    /// Ties the transaction to the calling thread, which waits for its end in a block or a function
-    /// of the caller's: until then, a call of this thread outside the transaction that would wait
+    /// Ties the transaction to the calling thread, which runs a block or function until the
+    /// transaction ends. Until then, a call of this thread outside the transaction that would wait
     /// for it fails at once.
     ///
     /// ```
@@ -110,7 +110,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Makes a savepoint; returns its number.
+    /// Creates a savepoint, and returns its number.
     ///
     /// # Errors
     /// [`Fault::TransactionOver`].
@@ -121,10 +121,10 @@ impl Transaction {
         Ok(state.savepoints.len() - 1)
     }
 
-    /// Undoes what was done since a savepoint, which stays; later ones, and all cursors, are over.
+    /// Rolls back to a savepoint, which stays. Later savepoints and all cursors end.
     ///
     /// # Errors
-    /// [`Fault::NoSavepoint`], or as [`Txn::rollback_to`].
+    /// [`Fault::NoSavepoint`], or any error of [`Txn::rollback_to`].
     pub fn rollback_to(&self, number: usize) -> Result<(), Fault> {
         let savepoint = {
             let mut state = self.shared.lock();
@@ -137,14 +137,15 @@ impl Transaction {
         self.with_mut(|txn| txn.rollback_to(&savepoint))
     }
 
-    /// Makes a call that needs the transaction for itself.
+    /// Runs a call that needs the transaction exclusively.
     fn with_mut(&self, call: impl FnOnce(&mut Txn) -> Result<(), Error>) -> Result<(), Fault> {
         let mut state = self.shared.lock();
         let done = call(state.txn_mut()?);
         state.note(done)
     }
 
-    /// A cursor of `tree` within `range`, which sees and locks what the transaction does.
+    /// Returns a cursor of `tree` within `range`. It sees the transaction's writes, and takes its
+    /// locks.
     ///
     /// # Errors
     /// [`Fault::TransactionOver`].
@@ -161,8 +162,8 @@ impl Transaction {
     }
 }
 
-/// Runs `work` in a transaction and commits it, unless `work` has ended it; retries what lost in a
-/// deadlock, as [`Db::transact_with`] does.
+/// Runs `work` in a transaction and commits it, unless `work` has ended it. A transaction that
+/// loses in a deadlock is retried, as in [`Db::transact_with`].
 ///
 /// ```
 /// use millpond::{Db, Options, TransactOptions};
@@ -179,7 +180,7 @@ impl Transaction {
 /// ```
 ///
 /// # Errors
-/// As `work` and [`Txn::commit`].
+/// Errors of `work`, and of [`Txn::commit`].
 pub fn transact<R, E: From<Fault>>(
     db: &Db,
     options: TransactOptions,
@@ -208,7 +209,7 @@ pub fn transact<R, E: From<Fault>>(
         if !is_worth_it || begun.elapsed() >= options.retry_time {
             return Err(error);
         }
-        // The one that it lost to is to come first.
+        // The transaction that it lost to should go first.
         std::thread::yield_now();
     }
 }

@@ -1,16 +1,16 @@
-//! Names of types, as trees keep those of their keys and values, and what they mean.
+//! Names of the types of keys and values that trees keep, and their meaning.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 
-/// Types that are nested deeper than this are refused.
+/// Deepest nesting of a type that is accepted.
 pub const DEPTH_MAX: usize = 16;
 /// Characters of a name that an error shows.
 const SHOWN_MAX: usize = 200;
-/// Elements of a tuple, as in the engine.
+/// Maximum number of elements of a tuple, the engine's limit.
 const TUPLE_MAX: usize = 8;
 
-/// A type of keys or values that the engine knows.
+/// A type of keys or values that the engine supports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum TypeName {
     Unit,
@@ -27,11 +27,11 @@ pub(crate) enum TypeName {
     Tuple(Vec<TypeName>),
 }
 
-/// Why a name is not one of a type.
+/// Reason that a name is not a type.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypeNameError {
-    /// The name is unknown, or a type that only the program that created the tree knows.
+    /// The name is unknown, or belongs to a type of the program that created the tree.
     #[error(
         "'{name}' is no type of keys or values: there are u8 to u128, i8 to i128, f32, f64, bool, \
          char, String, Vec<u8>, [u8; N], Option<T> and tuples of up to 8 such as (String, u32)"
@@ -40,7 +40,7 @@ pub enum TypeNameError {
         /// The name.
         name: String,
     },
-    /// Values may be so, keys may not.
+    /// The type is allowed for values, and not for keys.
     #[error("'{name}' is no type of keys: nothing could be told apart by it")]
     NoKey {
         /// The name.
@@ -109,14 +109,14 @@ impl TypeName {
     }
 }
 
-/// Drops `text` from the front of what is left.
+/// Drops `text` from the front of the rest.
 fn eat(rest: &mut &str, text: &str) -> bool {
     let left = rest.trim_start().strip_prefix(text);
     *rest = left.unwrap_or(rest);
     left.is_some()
 }
 
-/// Takes a type from the front of what is left.
+/// Takes a type from the front of the rest.
 fn take(rest: &mut &str, depth: usize) -> Option<TypeName> {
     if depth > DEPTH_MAX {
         return None;
@@ -134,7 +134,7 @@ fn take(rest: &mut &str, depth: usize) -> Option<TypeName> {
     }
     if eat(rest, "Option<") {
         let inner = take(rest, depth + 1)?;
-        // There is one nothing, which must not mean two things.
+        // Only one encoding means "nothing", so it must not have two meanings.
         let is_plain = !matches!(inner, TypeName::Unit | TypeName::Option(_));
         return (is_plain && eat(rest, ">")).then(|| TypeName::Option(Box::new(inner)));
     }
@@ -153,7 +153,7 @@ fn take_tuple(rest: &mut &str, depth: usize) -> Option<TypeName> {
     while !eat(rest, ")") {
         elements.push(take(rest, depth + 1)?);
         if !eat(rest, ",") {
-            // `(u32)` is no tuple, but u32 in brackets.
+            // `(u32)` is not a tuple, but u32 in parentheses.
             let is_whole = elements.len() > 1 && eat(rest, ")");
             return tuple(elements).filter(|_| is_whole);
         }

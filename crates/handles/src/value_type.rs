@@ -1,4 +1,4 @@
-//! Values of a type that is known only when the program runs, in the engine's encoding.
+//! Values of a type that is known only at run time, in the engine's encoding.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
@@ -11,8 +11,8 @@ use millpond::{
 use crate::datum::{Datum, DatumError};
 use crate::type_name::{TypeName, TypeNameError};
 
-/// A type of values by its name, such as `(u64, String)`: encodes as [`EncodeValue`] and decodes
-/// as [`DecodeValue`] of that Rust type do.
+/// A type of values by its name, such as `(u64, String)`. It encodes like [`EncodeValue`] and
+/// decodes like [`DecodeValue`] of that Rust type.
 ///
 /// ```
 /// use millpond::codec::EncodeValue;
@@ -52,13 +52,13 @@ impl ValueType {
     /// Decodes a value.
     ///
     /// # Errors
-    /// [`DatumError::Decode`] if the bytes are none of this type.
+    /// [`DatumError::Decode`] if the bytes do not decode as this type.
     pub fn decode(&self, bytes: &[u8]) -> Result<Datum, DatumError> {
         Ok(decode(&self.0, bytes)?)
     }
 }
 
-/// The length of every encoding; `None` if they differ.
+/// Returns the length of all encodings, or `None` if it varies.
 fn length(of: &TypeName) -> Option<usize> {
     match of {
         TypeName::Unit => Some(0),
@@ -116,7 +116,7 @@ fn encode(of: &TypeName, value: &Datum, out: &mut Vec<u8>) -> Result<(), DatumEr
     Ok(())
 }
 
-/// Appends a length as the engine's tuples have it: seven bits per byte, the low ones first.
+/// Appends a length in the format of the engine's tuples: seven bits per byte, low bits first.
 fn put_length(mut length: usize, out: &mut Vec<u8>) {
     while length > 0x7F {
         out.push(length as u8 | 0x80);
@@ -176,7 +176,7 @@ fn decode(of: &TypeName, bytes: &[u8]) -> Result<Datum, DecodeError> {
         TypeName::Option(inner) => match bytes {
             [] => Datum::None,
             [1, value @ ..] => decode(inner, value)?,
-            // The bytes of a bool, but for its 0.
+            // The encoding of a bool, without the 0 of `false`.
             [tag, ..] => {
                 let reason = format!("{tag:#04x} is no tag of an Option").into();
                 return Err(DecodeError::Custom { at: 0, reason });

@@ -1,4 +1,4 @@
-//! Handles, used and dropped in any order; types by name beside the engine's own.
+//! Handles used and dropped in any order; types by name, compared with the engine's own.
 
 mod handles;
 mod threads;

@@ -1,4 +1,4 @@
-//! Cursors and transactions, whichever goes first.
+//! Cursors and transactions that end in either order.
 
 use std::ops::Bound;
 
@@ -18,7 +18,7 @@ fn within(low: u8, high: u8) -> KeyRange {
     KeyRange { start: Bound::Included(vec![low]), end: Bound::Excluded(vec![high]) }
 }
 
-/// All that a cursor shows, one way or the other.
+/// Returns all entries of a cursor, in one direction.
 fn all(cursor: &mut Cursor, forward: bool) -> Vec<u8> {
     let mut keys = Vec::new();
     let mut on = if forward { cursor.first() } else { cursor.last() };
@@ -52,13 +52,13 @@ fn a_cursor_moves_both_ways_within_its_range_in_all_places() {
         assert!(cursor.seek_back(&[13]).unwrap() && key(cursor) == Some(12));
         assert!(cursor.seek_back(&[200]).unwrap() && key(cursor) == Some(18));
         assert!(!cursor.seek_back(&[9]).unwrap());
-        // It turns where it is.
+        // It turns round where it is.
         assert!(cursor.seek(&[14]).unwrap());
         assert!(cursor.next().unwrap() && key(cursor) == Some(16));
         assert!(cursor.prev().unwrap() && key(cursor) == Some(14));
         assert!(cursor.prev().unwrap() && key(cursor) == Some(12));
         assert!(cursor.next().unwrap() && key(cursor) == Some(14));
-        // Over the end, and back.
+        // Past the end, and back.
         assert!(cursor.last().unwrap() && !cursor.next().unwrap() && !cursor.next().unwrap());
         assert!(cursor.prev().unwrap() && key(cursor) == Some(16));
     }
@@ -83,7 +83,7 @@ fn a_cursor_of_a_transaction_sees_its_writes() {
 #[test]
 fn handles_go_in_any_order() {
     let (db, tree) = store();
-    // The transaction first: it is aborted, and does not wait for the cursor.
+    // The transaction ends first: it is aborted, and does not wait for the cursor.
     let tx = Transaction::begin(&db, None).expect("a transaction");
     tx.call(|txn| txn.tree(&tree).put(&[1], b"never")).expect("it is put");
     let mut cursor = tx.cursor(&tree, KeyRange::ALL).expect("a cursor");
@@ -92,12 +92,12 @@ fn handles_go_in_any_order() {
     assert!(matches!(cursor.next(), Err(Fault::TransactionOver)));
     assert_eq!(cursor.entry(), None);
     assert_eq!(tree.get(&[1]).unwrap(), None, "it was aborted, and has no locks");
-    // Then the tree and the store: the cursor has them.
+    // Then the tree and the store: the cursor keeps them.
     let mut outside = Cursor::alone(&tree, KeyRange::ALL);
     let other = db.clone();
     drop((db, tree, cursor));
     assert_eq!(all(&mut outside, true).len(), 100);
-    // Once the store is closed, it has nothing to read.
+    // Once the store is closed, the cursor fails.
     other.close().expect("it closes");
     assert!(outside.first().is_err_and(|fault| fault.kind() == ErrorKind::Closed));
 }

@@ -44,7 +44,7 @@ fn threads_share_a_transaction() {
                 });
             }
         });
-        // All that was written before the commit is there, and nothing else.
+        // Everything written before the commit is there, and nothing else.
         let there = tree.prefix(&[round]).count() as u64;
         assert_eq!(there, written.load(Ordering::Relaxed));
         assert_eq!(there + over.load(Ordering::Relaxed), 200);
@@ -98,7 +98,7 @@ fn transactions_that_lose_are_run_again() {
             let (db, tree, runs) = (&db, &tree, &runs);
             scope.spawn(move || {
                 for _ in 0..100 {
-                    // Half of them lock the other way round.
+                    // Half of them lock in the opposite order.
                     let keys = if thread % 2 == 0 { [0, 1] } else { [1, 0] };
                     transact(db, TransactOptions::default(), |tx| {
                         runs.fetch_add(1, Ordering::Relaxed);
@@ -170,11 +170,11 @@ fn a_transaction_is_of_the_thread_that_claimed_it_and_of_no_other_that_makes_a_c
     std::thread::scope(|scope| {
         scope.spawn(|| {
             put().expect("it is put");
-            // It waits as for anybody's.
+            // It waits as for any other transaction.
             let other = Transaction::begin(&db, Some(options)).expect("a transaction");
             let refused = other.call(|txn| txn.tree(&tree).put(b"k", b"y"));
             assert!(refused.is_err_and(|fault| fault.kind() == millpond::ErrorKind::Timeout));
-            // With a cursor of the transaction that is open, too.
+            // Also while a cursor of the transaction is open.
             let mut cursor = tx.cursor(&tree, KeyRange::ALL).expect("a cursor");
             assert!(cursor.first().expect("it is read"));
             let refused = other.call(|txn| txn.tree(&tree).put(b"k", b"y"));

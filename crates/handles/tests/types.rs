@@ -1,4 +1,4 @@
-//! Types by name encode as the engine's typed trees do, and are the names that these keep.
+//! Types by name encode like the engine's typed trees, and their names are those that trees keep.
 
 use millpond::codec::{DecodeKey, DecodeValue, EncodeKey, EncodeValue};
 use millpond_handles::{Datum, DatumError, KeyType, TypeNameError, ValueType};
@@ -62,7 +62,7 @@ where
     let bytes = of.encode(&key.datum()).expect("it is of the type");
     prop_assert_eq!(&bytes, &key.to_key_bytes());
     prop_assert_eq!(of.decode(&bytes).expect("it was just encoded"), key.datum());
-    // Anything else is refused where the engine refuses it.
+    // Other bytes are refused exactly where the engine refuses them.
     for cut in 0..bytes.len() {
         let engine = K::decode(&bytes[..cut]).is_ok();
         prop_assert_eq!(of.decode(&bytes[..cut]).is_ok(), engine);

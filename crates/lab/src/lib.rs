@@ -5,7 +5,6 @@
 //! - [`tier2`]: the second-tier simulator, with its two models.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
 //! - [`compare`]: the better one of some policies or runs, and the certainty of that.
-//! - [`cost`]: the cost of a policy's hits and victims, and its bytes.
 //! - [`advise`]: advice on the policy for a trace, in three lines.
 //! - [`breakdowns`]: CPU time by component before and after a change, from written results.
 //! - [`units`]: a sweep cut into parts for job arrays and clusters, each with a file of its own.
@@ -16,10 +15,10 @@
 pub mod advise;
 pub mod breakdowns;
 pub mod compare;
-pub mod cost;
 pub mod curve;
 pub mod interval;
 pub mod method;
+mod parameters;
 pub mod registry;
 pub mod report;
 pub mod results;

@@ -1,13 +1,14 @@
 //! The policies that can be run: Millpond's own, and those that a user adds.
 
 use millpond_base::nearest::did_you_mean;
+use millpond_policies::chosen::{ErasedHost, erased, erased_host_of};
 use millpond_policies::config::{Config, ParamError, ParamInfo, Spec};
 use millpond_policies::contract::{Hit, HitHook, Policy};
 use millpond_policies::info::Info;
 use millpond_policies::registry::{Visitor, visit_all};
 use millpond_workload::trace::Source;
 
-use crate::cost::{CostMeter, Meter, References, fixed_bytes};
+use crate::parameters::LISTED;
 use crate::sim::{Cell, SimOptions, Simulation};
 use crate::tier1::{Tier1, Tier1Options};
 use crate::tier2::{Tier2Cell, Tier2Options, Tier2Simulation};
@@ -17,7 +18,7 @@ use crate::tier2::{Tier2Cell, Tier2Options, Tier2Simulation};
 #[non_exhaustive]
 pub enum PolicyError {
     /// No policy has that id.
-    #[error("unknown policy '{id}'{hint}; `millpond policies` lists them")]
+    #[error("unknown policy '{id}'{hint}; {LISTED}")]
     Unknown {
         /// The id that was asked for.
         id: String,
@@ -50,9 +51,6 @@ pub fn hit_reaches(hit: Hit) -> &'static str {
 }
 
 type Make = fn(&Spec, &SimOptions) -> Result<Box<dyn Simulation>, ParamError>;
-type MakeTier2 = fn(&Spec, &Tier2Options) -> Result<Box<dyn Tier2Simulation>, ParamError>;
-type MakeTier1 = fn(&Spec, &Tier1Options, Box<dyn Source>) -> Result<Box<dyn Source>, ParamError>;
-type MakeMeter = fn(&Spec, u32, &References, u64) -> Result<Box<dyn CostMeter>, ParamError>;
 type Scaled = fn(&Spec, f64) -> Result<Spec, ParamError>;
 type Values = fn(&Spec) -> Result<Vec<(&'static str, String)>, ParamError>;
 
@@ -69,17 +67,15 @@ pub struct Entry {
     /// `true` if it draws by its seed.
     pub is_random: bool,
     make: Make,
-    make_tier1: MakeTier1,
-    make_tier2: MakeTier2,
-    make_meter: MakeMeter,
-    fixed_bytes: fn(&Spec) -> Result<usize, ParamError>,
+    /// Of the simulations that call their policy through a pointer.
+    host: ErasedHost,
     values: Values,
     scaled: Scaled,
     ghosts_max: fn(&Spec, u32) -> Result<u64, ParamError>,
 }
 
 impl Entry {
-    fn of<P: Policy>() -> Entry {
+    fn of<P: Policy>(host: ErasedHost) -> Entry {
         Entry {
             info: P::INFO,
             hit: <P::Hook as HitHook>::HIT,
@@ -87,15 +83,7 @@ impl Entry {
             needs_future: P::NEEDS_FUTURE,
             is_random: P::IS_RANDOM,
             make: |spec, options| Ok(Box::new(Cell::<P>::new(&spec.config()?, options))),
-            make_tier1: |spec, options, source| {
-                Ok(Box::new(Tier1::<P>::new(&spec.config()?, options, source)))
-            },
-            make_tier2: |spec, options| Ok(Box::new(Tier2Cell::<P>::new(&spec.config()?, options))),
-            make_meter: |spec, frames, references, seed| {
-                let references = references.clone();
-                Ok(Box::new(Meter::<P>::new(&spec.config()?, frames, references, seed)))
-            },
-            fixed_bytes: |spec| Ok(fixed_bytes::<P>(&spec.config()?)),
+            host,
             values: |spec| Ok(spec.config::<P::Config>()?.values()),
             scaled: |spec, share| {
                 let whole = spec.config::<P::Config>()?;
@@ -144,7 +132,8 @@ impl Entry {
         if self.needs_future {
             return Err(PolicyError::NeedsFuture(self.info.id.to_string()));
         }
-        (self.make_tier1)(spec, options, source).map_err(|e| self.param_error(e))
+        let host = (self.host)(spec, &Tier1::shape(options)).map_err(|e| self.param_error(e))?;
+        Ok(Box::new(Tier1::of(self.info.id, host, options, source)))
     }
 
     /// Returns a simulation of the policy as a second tier.
@@ -156,33 +145,9 @@ impl Entry {
         spec: &Spec,
         options: &Tier2Options,
     ) -> Result<Box<dyn Tier2Simulation>, PolicyError> {
-        (self.make_tier2)(spec, options).map_err(|e| self.param_error(e))
-    }
-
-    /// Returns the policy over a full pool of `frames` frames, at least 1, to measure the cost of
-    /// its hits and victims.
-    ///
-    /// # Errors
-    /// [`PolicyError::Param`], and [`PolicyError::NeedsFuture`] for offline policies.
-    pub fn meter(
-        &self,
-        spec: &Spec,
-        frames: u32,
-        references: &References,
-        seed: u64,
-    ) -> Result<Box<dyn CostMeter>, PolicyError> {
-        if self.needs_future {
-            return Err(PolicyError::NeedsFuture(self.info.id.to_string()));
-        }
-        (self.make_meter)(spec, frames, references, seed).map_err(|e| self.param_error(e))
-    }
-
-    /// Returns the bytes that the policy uses however small the pool is.
-    ///
-    /// # Errors
-    /// [`PolicyError::Param`].
-    pub fn fixed_bytes(&self, spec: &Spec) -> Result<usize, PolicyError> {
-        (self.fixed_bytes)(spec).map_err(|e| self.param_error(e))
+        let host =
+            (self.host)(spec, &Tier2Cell::shape(options)).map_err(|e| self.param_error(e))?;
+        Ok(Box::new(Tier2Cell::of(self.info.id, host, options)))
     }
 
     /// The value of each parameter under `spec`.
@@ -217,18 +182,23 @@ pub struct Registry {
     entries: Vec<Entry>,
 }
 
-impl Visitor for Registry {
+/// Adds shipped policies to a registry.
+struct Shipped(Registry);
+
+impl Visitor for Shipped {
     fn visit<P: Policy>(&mut self) {
-        self.entries.push(Entry::of::<P>());
+        // Cannot fail: both lists are the catalog.
+        let host = erased_host_of(P::INFO.id).expect("a policy of the catalog");
+        self.0.entries.push(Entry::of::<P>(host));
     }
 }
 
 impl Registry {
     /// Every policy that ships with Millpond.
     pub fn builtin() -> Registry {
-        let mut registry = Registry::default();
-        visit_all(&mut registry);
-        registry
+        let mut shipped = Shipped(Registry::default());
+        visit_all(&mut shipped);
+        shipped.0
     }
 
     /// Adds a policy of the caller's own.
@@ -239,7 +209,7 @@ impl Registry {
         if self.entries.iter().any(|e| e.info.id == P::INFO.id) {
             return Err(PolicyError::Twice(P::INFO.id.to_string()));
         }
-        self.visit::<P>();
+        self.entries.push(Entry::of::<P>(erased::<P>));
         Ok(self)
     }
 

@@ -54,7 +54,7 @@ fn requests(policy: &str, options: &Tier1Options, source: &Memory, piece: usize)
 
 fn counts(options: &Tier1Options, source: &Memory) -> Tier1Counts {
     let source = Box::new(source.clone());
-    let mut tier = Tier1::<T2Lru>::new(&Default::default(), options, source);
+    let mut tier = Tier1::new::<T2Lru>(&Default::default(), options, source);
     let mut rows = Batch::default();
     while tier.fill(&mut rows, 5_000).unwrap() > 0 {}
     tier.check().unwrap();
@@ -268,7 +268,7 @@ impl Visitor for Tiny {
             (options.readahead, options.cleaning.neighbours) = (true, true);
             options.cleaning.dirty = Share(if frames == 2 { 0.0 } else { 0.5 });
             let source = Box::new(self.0.clone());
-            let mut tier = Tier1::<P>::new(&Default::default(), &options, source);
+            let mut tier = Tier1::new::<P>(&Default::default(), &options, source);
             let mut rows = Batch::default();
             while tier.fill(&mut rows, 50).unwrap() > 0 {
                 assert_eq!(tier.check(), Ok(()), "{} with {frames} frames", P::INFO.id);

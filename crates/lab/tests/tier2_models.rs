@@ -118,7 +118,7 @@ impl Visitor for Steps {
         for model in [Model::Read, Model::Rw] {
             for frames in [1, 2, 3, 7] {
                 let options = Tier2Options::new(frames, Some(self.pages), model);
-                let mut cell = Tier2Cell::<P>::new(&P::Config::default(), &options);
+                let mut cell = Tier2Cell::new::<P>(&P::Config::default(), &options);
                 for at in 0..self.rows.len() {
                     let mut row = Batch::default();
                     row.push(self.rows.pages[at], self.rows.marks[at]);

@@ -33,7 +33,7 @@ fn assert_same<P: Policy, T: Twin>(letters: &[u8]) {
         let rows = random_trace(seed, 4_000, pages, letters);
         for model in [Model::Read, Model::Rw] {
             let options = Tier2Options::new(frames, Some(pages), model);
-            let mut cell = Tier2Cell::<P>::new(&P::Config::default(), &options);
+            let mut cell = Tier2Cell::new::<P>(&P::Config::default(), &options);
             let mut twin = T::new(frames as usize, model);
             for at in 0..rows.len() {
                 let (page, mark) = (rows.pages[at], rows.marks[at]);

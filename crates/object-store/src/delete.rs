@@ -1,9 +1,10 @@
 //! Deletions.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::stream::{BoxStream, StreamExt};
+use millpond_base::PastPoison;
 use object_store::Result;
 use object_store::path::Path;
 
@@ -13,11 +14,12 @@ use crate::write::Write;
 type Writes = Arc<Mutex<HashMap<Path, Vec<Write>>>>;
 
 fn lock(writes: &Writes) -> MutexGuard<'_, HashMap<Path, Vec<Write>>> {
-    writes.lock().unwrap_or_else(PoisonError::into_inner)
+    writes.lock().past_poison()
 }
 
 impl Core {
-    /// Deletes objects. What the object store does not confirm by name, nobody knows to be done.
+    /// Deletes objects. An object whose deletion the object store does not confirm by name is left
+    /// in doubt.
     pub fn delete(
         self: &Arc<Self>,
         locations: BoxStream<'static, Result<Path>>,

@@ -1,4 +1,4 @@
-//! Errors of opening.
+//! Errors of opening a cache.
 
 use millpond_device::{DeviceError, OpenFileError};
 use millpond_tier::TierError;
@@ -9,17 +9,17 @@ use crate::options::PART_BYTES;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenCacheError {
-    /// The part cannot have that size.
+    /// The part size is not allowed.
     #[error(
         "parts of {bytes} bytes: a part is a power of two from {} to {} bytes",
         PART_BYTES.start(),
         PART_BYTES.end()
     )]
     Part {
-        /// The size given.
+        /// The requested size.
         bytes: u32,
     },
-    /// The policy does not exist, or is none for a second tier.
+    /// The policy does not exist, or does not work in a second tier.
     #[error("{0}")]
     Policy(String),
     /// The cache's file cannot be opened, or another process has it.
@@ -28,7 +28,7 @@ pub enum OpenCacheError {
     /// The cache's device failed.
     #[error("the cache's file cannot be used: {0}")]
     Device(DeviceError),
-    /// There is no room, or the file holds something else.
+    /// The cache's file has no room, or it holds something else.
     #[error("{0}")]
     Tier(TierError),
 }

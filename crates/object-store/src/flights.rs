@@ -1,9 +1,10 @@
-//! One fetch for equal misses: who comes second waits for the first.
+//! One fetch for equal misses: later requests for a part wait for the first one.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
+use millpond_base::PastPoison;
 use object_store::path::Path;
 use tokio::sync::watch;
 
@@ -15,13 +16,14 @@ pub(crate) struct Flights {
     flying: Mutex<HashMap<u64, Waiting>>,
 }
 
-/// Who fetches, and who waits.
+/// Role of a request that missed: it fetches the part, or waits for the fetch.
 pub(crate) enum Seat<'f> {
     Pilot(Flight<'f>),
     Passenger(Waiting),
 }
 
-/// A fetch that others may wait for; dropped, they see that it did not arrive, or has been.
+/// A fetch that others may wait for. Once it is dropped, waiters see that it failed, unless the
+/// part arrived.
 pub(crate) struct Flight<'f> {
     flights: &'f Flights,
     number: u64,
@@ -29,7 +31,7 @@ pub(crate) struct Flight<'f> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock().past_poison()
 }
 
 impl Flights {
@@ -45,7 +47,7 @@ impl Flights {
 }
 
 impl Flight<'_> {
-    /// The part is there; the flight goes on until it is dropped, for who comes late.
+    /// Hands the part to all waiters. The flight stays until it is dropped, for late requests.
     pub fn arrive(&self, bytes: Bytes) {
         self.arrival.send_replace(Some(bytes));
     }
@@ -57,18 +59,18 @@ impl Drop for Flight<'_> {
     }
 }
 
-/// The part, or `None`: the fetch failed, or was given up.
+/// Returns the part, or `None` if the fetch failed or was given up.
 pub(crate) async fn arrival(mut waiting: Waiting) -> Option<Bytes> {
     waiting.wait_for(Option::is_some).await.ok()?.clone()
 }
 
-/// One at a time for each path.
+/// Locks by path: one request at a time for each.
 #[derive(Default)]
 pub(crate) struct Turns {
     turns: Mutex<HashMap<Path, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// A turn; dropped, it is the next one's.
+/// A held lock of a path; the next request gets it when this is dropped.
 pub(crate) struct Turn<'t> {
     turns: &'t Turns,
     path: Path,
@@ -78,7 +80,7 @@ pub(crate) struct Turn<'t> {
 impl Turns {
     pub async fn wait(&self, path: &Path) -> Turn<'_> {
         let mutex = lock(&self.turns).entry(path.clone()).or_default().clone();
-        // Made before it waits: who gives up while waiting cleans up, too.
+        // Created before the wait, so that a request dropped while it waits cleans up, too.
         let mut turn = Turn { turns: self, path: path.clone(), held: None };
         turn.held = Some(mutex.lock_owned().await);
         turn

@@ -1,4 +1,4 @@
-//! The tier as asynchronous code asks it: its device's I/O is done by threads that may wait.
+//! Asynchronous access to the tier: blocking threads do its device I/O.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -10,12 +10,12 @@ use millpond_device::{AlignedBuffer, Device, Tag, WriteRequest};
 use millpond_tier::{Answer, Asked, SecondTier, Ticket};
 use object_store::PutPayload;
 
-/// Lengths of copies are multiples of this, which is enough for direct I/O.
+/// Alignment of the lengths of copies, enough for direct I/O.
 const BLOCK: u64 = 4096;
-/// Parts that are written at once.
+/// Parts per write.
 const BATCH: usize = 16;
 
-/// A part that was asked for.
+/// Result of a request for a part.
 pub(crate) enum Part {
     Copy(Bytes),
     Absent(Option<Ticket>),
@@ -36,7 +36,7 @@ impl AsRef<[u8]> for Owned {
     }
 }
 
-/// Runs what may wait for a device; `None` if it panicked.
+/// Runs work that may wait for a device; `None` if it panicked.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
@@ -47,7 +47,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
 }
 
 impl Front {
-    /// Bytes of part `index` of an object of `size` bytes.
+    /// Returns the length of part `index` in an object of `size` bytes.
     pub fn length(&self, size: u64, index: u64) -> u64 {
         size.saturating_sub(index * self.part).min(self.part)
     }
@@ -57,7 +57,7 @@ impl Front {
         start..start + length.next_multiple_of(BLOCK).min(self.part)
     }
 
-    /// Asks for parts: number and bytes of each.
+    /// Asks the cache for parts, each given as its number and length.
     pub async fn ask(&self, parts: Vec<(u64, u64)>, is_quiet: bool) -> Vec<Part> {
         let (front, count) = (self.clone(), parts.len());
         let work = move || {
@@ -105,7 +105,7 @@ impl Front {
         blocking(work).await;
     }
 
-    /// Copies what was written, by the thread that calls: see `Reservation::offer`.
+    /// Copies written bytes into the cache on the calling thread; see `Reservation::offer`.
     pub fn offer_now(&self, first: u64, payload: &PutPayload, reason: Reason) {
         let mut parts = Parts { chunks: payload.iter().collect(), at: 0, offset: 0 };
         let mut number = first;
@@ -126,12 +126,12 @@ impl Front {
         }
     }
 
-    /// Nobody asks for these parts any more.
+    /// Forgets parts that are no longer needed.
     pub fn forget_parts(&self, numbers: Range<u64>) {
         self.tier.forget(numbers);
     }
 
-    /// Forgets parts of several objects: nobody asks for them any more.
+    /// Forgets parts of several objects.
     pub fn forget(&self, numbers: impl IntoIterator<Item = Range<u64>>) {
         numbers.into_iter().for_each(|numbers| self.forget_parts(numbers));
     }

@@ -1,15 +1,15 @@
-//! Why a request is made, and what follows for the cache.
+//! Hints of a request: its kind, and its treatment by the cache.
 
 use millpond_base::Reason;
 use object_store::path::Path;
 use object_store::{Extensions, GetOptions};
 
-/// Kind of a request: statistics are kept for each.
+/// Kind of a request; statistics are kept for each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Class {
     /// A foreground read of data.
     Data,
-    /// What leaves a memory table, or another first tier.
+    /// Data that leaves a memory table, or another first tier.
     Flush,
     /// A compaction's input or output.
     Compaction,
@@ -22,11 +22,11 @@ pub enum Class {
 }
 
 impl Class {
-    /// All classes, as statistics list them.
+    /// All classes, in the order of the statistics.
     pub const ALL: [Class; 6] =
         [Class::Data, Class::Flush, Class::Compaction, Class::Wal, Class::Manifest, Class::Other];
 
-    /// Returns the name of the class in tables.
+    /// Returns the class's name, for tables.
     pub fn name(self) -> &'static str {
         match self {
             Class::Data => "data",
@@ -42,34 +42,35 @@ impl Class {
 /// Treatment of a read by the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadPlan {
-    /// Nothing: the object store is asked.
+    /// Goes to the object store, past the cache.
     Pass,
-    /// The policy is told, and may keep what is read.
+    /// Notifies the policy, which may keep the bytes read.
     Keep,
-    /// What is there is served, the policy is not told, and nothing is kept.
+    /// Serves copies that exist; the policy is not notified, and nothing is kept.
     Peek,
-    /// As [`ReadPlan::Peek`], and what was read whole is dropped: nobody will ask for it again.
+    /// Like [`ReadPlan::Peek`], and drops the parts that were read whole: nobody will ask for them
+    /// again.
     Last,
-    /// The caller got these bytes and they were wrong: they are dropped, and read again from the
-    /// object store as [`ReadPlan::Keep`] does.
+    /// The caller got these bytes before, and they were wrong. The copies are dropped, and the
+    /// bytes are read again from the object store, like a [`ReadPlan::Keep`].
     Again,
 }
 
-/// Treatment of a write by the cache, beside handing it on.
+/// Treatment of a write by the cache; the object store always gets it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WritePlan {
-    /// Nothing; older copies are dropped.
+    /// Keeps nothing; older copies are dropped.
     Pass,
-    /// The policy is notified of the write and its reason, and may keep it.
+    /// Notifies the policy of the write and its reason; the policy may keep it.
     Keep(Reason),
 }
 
-/// Tells why requests are made.
+/// Assigns hints to requests.
 pub trait Hints: std::fmt::Debug + Send + Sync {
-    /// Of a read, a head included.
+    /// Returns the hints of a read; a head request is a read, too.
     fn read(&self, location: &Path, options: &GetOptions) -> (Class, ReadPlan);
 
-    /// Of a put or an upload.
+    /// Returns the hints of a put or an upload.
     fn write(&self, location: &Path, extensions: &Extensions) -> (Class, WritePlan);
 }
 
@@ -85,16 +86,16 @@ pub struct Hint {
 }
 
 impl Default for Hint {
-    /// Everything may be kept, and nothing is known.
+    /// Returns a hint that lets the cache keep everything.
     fn default() -> Hint {
         Hint { class: Class::Data, read: ReadPlan::Keep, write: WritePlan::Keep(Reason::None) }
     }
 }
 
-/// The hint that the caller gives, or else a fixed one.
+/// Takes the hint that the caller gives, or else a fixed one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FromCaller {
-    /// For requests without a [`Hint`].
+    /// The hint of requests without a [`Hint`].
     pub otherwise: Hint,
 }
 

@@ -1,10 +1,10 @@
-//! The device below the tier: there is none, since the object store is asked by who asks the tier.
+//! The device below the tier, which stores nothing: on a miss the caller asks the object store.
 
 use std::path::{Path, PathBuf};
 
 use millpond_device::{Alignment, Device, DeviceError, Errno, Operation};
 
-/// Takes writes, which the object store had before, and has nothing to read.
+/// Discards writes, which the object store already has; reads fail.
 #[derive(Debug)]
 pub(crate) struct Nowhere {
     pub path: PathBuf,

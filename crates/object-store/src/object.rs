@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use object_store::path::Path;
 use object_store::{Attributes, ObjectMeta};
 
-/// What tells one version of an object from another. Times are those of the object store; of an
-/// object that was put, they are not known yet.
+/// Marks that distinguish one version of an object from another. The object store sets the time, so
+/// that it is not known yet for an object that was just put.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Identity {
     pub size: u64,
@@ -27,17 +27,17 @@ impl Identity {
         }
     }
 
-    /// Whether the object store says by more than size and time which version it is.
+    /// Returns `true` if the object store gave the version a tag or a version id.
     pub fn is_marked(&self) -> bool {
         self.e_tag.is_some() || self.version.is_some()
     }
 
-    /// Whether both may be the same version, which they are unless the object store gives two of
-    /// them the same marks.
+    /// Returns `true` if both may be one version. They are, unless the object store gives two
+    /// versions the same marks.
     pub fn is(&self, other: &Identity) -> bool {
         let same_time = match (self.modified, other.modified) {
             (Some(one), Some(other)) => one == other,
-            // A put does not tell.
+            // A put does not return the time.
             _ => self.is_marked(),
         };
         self.size == other.size
@@ -54,25 +54,25 @@ pub(crate) struct Head {
     pub attributes: Attributes,
 }
 
-/// One version of an object. Its parts have numbers of their own, which no other version ever gets:
-/// a copy cannot be mistaken for another version's.
+/// One version of an object. Its parts have numbers that no other version ever gets, so that a copy
+/// cannot be mistaken for another version's.
 #[derive(Debug)]
 pub(crate) struct Object {
     pub path: Path,
     pub identity: Identity,
-    /// The number of its first part.
+    /// Number of its first part.
     pub base: u64,
-    /// From a get or a head of this session: without it, it is not known whether it is still so.
+    /// Metadata from a get or a head of this session. Without it, the version may be outdated.
     pub head: OnceLock<Head>,
 }
 
 impl Object {
-    /// Parts of an object of `size` bytes.
+    /// Returns the number of parts of an object of `size` bytes.
     pub fn parts_of(size: u64, part: u64) -> u64 {
         size.div_ceil(part).max(1)
     }
 
-    /// The numbers of its parts.
+    /// Numbers of the object's parts.
     pub fn numbers(&self, part: u64) -> Range<u64> {
         self.base..self.base + Object::parts_of(self.identity.size, part)
     }

@@ -6,28 +6,28 @@ use std::sync::Arc;
 
 use crate::hints::{FromCaller, Hints};
 
-/// Bytes of a part: a power of two within these.
+/// Allowed bytes per part: a power of two in this range.
 pub const PART_BYTES: RangeInclusive<u32> = 4096..=16 << 20;
 
-/// Who else writes to the object store, and so how long a copy may be trusted.
+/// Assumption about other writers to the object store; it decides how long a copy may be trusted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Freshness {
-    /// Others never overwrite an object: what was read of it once holds until it is overwritten or
-    /// deleted through this store. An object that somebody else deletes is served from the cache
-    /// for as long as it has it. SlateDB's tables are such objects.
+    /// Others never overwrite an object. A version that was read stays valid until it is
+    /// overwritten or deleted through this store. An object that another program deletes is served
+    /// from the cache for as long as the cache has it. SlateDB's tables are such objects.
     Immutable,
-    /// Others may: before an object is served from the cache its head is asked for, each time. An
-    /// object without an entity tag or a version is not cached then.
+    /// Others may overwrite objects. Before each read from the cache, the object's head is
+    /// requested. An object without an entity tag or a version is not cached.
     Checked,
 }
 
 /// Options of a cache.
 #[derive(Clone, Debug)]
 pub struct CacheOptions {
-    /// Its file; made if it is not there. Beside it, under the same name and `.objects`, lies what
-    /// tells which objects the file has parts of.
+    /// Path of the cache's file, which is created if it does not exist. The list of the objects
+    /// with parts in it is stored beside it, under the same name and `.objects`.
     pub path: PathBuf,
-    /// Bytes of the file at most.
+    /// Maximum size of the file in bytes.
     pub bytes: u64,
     /// The policy, with parameters as on a command line: any online one of the second tier, or of
     /// the first.
@@ -36,19 +36,19 @@ pub struct CacheOptions {
     pub freshness: Freshness,
     /// Bytes of a part, the unit of the cache; a power of two within [`PART_BYTES`].
     pub part_bytes: u32,
-    /// Bytes that one request to the object store asks for at most, rounded down to parts. A get
-    /// of more is several requests.
+    /// Maximum bytes per request to the object store, rounded down to whole parts. A longer get is
+    /// several requests.
     pub window_bytes: u64,
     /// Seed of the policy's random choices.
     pub seed: u64,
     /// Bypass the operating system's page cache where the file system allows it.
     pub direct: bool,
-    /// What a request says of why it is made.
+    /// Source of the hints of each request.
     pub hints: Arc<dyn Hints>,
 }
 
 impl CacheOptions {
-    /// A cache in parts of 16 KiB, with the hints that callers give ([`FromCaller`]).
+    /// Returns the options of a cache in parts of 16 KiB, with hints from callers ([`FromCaller`]).
     pub fn new(
         path: impl Into<PathBuf>,
         bytes: u64,

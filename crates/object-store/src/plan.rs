@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-/// The parts that `range` touches.
+/// Parts that `range` overlaps.
 pub(crate) fn parts_of(range: &Range<u64>, part: u64) -> Range<u64> {
     if range.is_empty() {
         return 0..0;
@@ -12,7 +12,7 @@ pub(crate) fn parts_of(range: &Range<u64>, part: u64) -> Range<u64> {
     range.start / part..range.end.div_ceil(part)
 }
 
-/// Of `range`, what lies in the parts, from `first` on; `parts` are their bytes.
+/// Cuts `range` out of `parts`, the bytes of adjacent parts from `first` on.
 pub(crate) fn cut(parts: Vec<Bytes>, first: u64, part: u64, range: &Range<u64>) -> Vec<Bytes> {
     let slice = |(index, bytes): (u64, Bytes)| {
         let start = index * part;
@@ -28,7 +28,7 @@ pub(crate) fn cut(parts: Vec<Bytes>, first: u64, part: u64, range: &Range<u64>) 
     (first..).zip(parts).map(slice).filter(|bytes| !bytes.is_empty()).collect()
 }
 
-/// Windows of at most `most` parts, in order.
+/// Splits `parts` into windows of at most `most` parts, in order.
 pub(crate) fn windows(parts: Range<u64>, most: u64) -> impl Iterator<Item = Range<u64>> + Send {
     let most = most.max(1);
     let starts = (parts.start..parts.end).step_by(most as usize);

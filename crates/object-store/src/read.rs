@@ -1,4 +1,4 @@
-//! Gets: parts from the cache, and from the object store what is not there.
+//! Gets: parts from the cache, and missing parts from the object store.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,13 +21,14 @@ use crate::plan::{cut, parts_of, runs, windows};
 use crate::registry::Known;
 use crate::store::Core;
 
-/// Most attempts of a get; each fails if the object is another version than assumed.
+/// Maximum attempts of a get. An attempt fails if the object turns out to be another version than
+/// assumed.
 const TRIES: usize = 8;
 
-/// A part that is to be fetched, with room for it in the cache if there is any.
+/// A part to be fetched, with room for it in the cache if there is any.
 type Pilot<'f> = (u64, Option<Ticket>, Flight<'f>);
 
-/// Why parts could not be had.
+/// Reason that parts could not be read.
 pub(crate) enum Stop {
     /// The object is another version now.
     Changed,
@@ -44,7 +45,7 @@ pub(crate) fn fault(text: String) -> Error {
     Error::Generic { store: "CachedStore", source: text.into() }
 }
 
-/// What a get is about, beside its object and range.
+/// Hints of a get, and the caller's extensions.
 #[derive(Clone)]
 pub(crate) struct Why {
     pub class: Class,
@@ -57,7 +58,7 @@ impl Core {
         let (class, plan) = self.hints.read(path, &options);
         self.counters.get(class);
         let why = Why { class, plan, extensions: options.extensions.clone() };
-        // What a range means for a head, the object store says.
+        // The object store decides how a head request treats a range.
         let is_odd = options.version.is_some() || (options.head && options.range.is_some());
         if plan == ReadPlan::Pass || is_odd {
             return self.pass(path, options, class).await;
@@ -74,7 +75,7 @@ impl Core {
         self.pass(path, options, class).await
     }
 
-    /// The object store answers, and nothing is kept.
+    /// Passes the get to the object store, and keeps nothing.
     pub async fn pass(&self, path: &Path, options: GetOptions, class: Class) -> Result<GetResult> {
         let is_head = options.head;
         let result = self.inner.get_opts(path, options).await?;
@@ -106,7 +107,7 @@ impl Core {
         Ok(result)
     }
 
-    /// What a read found; the object, if that can be relied on.
+    /// Records the head that a read found. Returns the object if its version can be relied on.
     pub fn learn(&self, path: &Path, head: Head, epoch: u64) -> Option<Arc<Object>> {
         if self.freshness == Freshness::Checked && !Identity::of(&head.meta).is_marked() {
             return None;
@@ -116,7 +117,8 @@ impl Core {
         object
     }
 
-    /// `None`: the object was another version, and is to be looked up again.
+    /// Tries to serve a get; `None` if the object was another version, so that the caller looks it
+    /// up again.
     async fn attempt(
         self: &Arc<Self>,
         path: &Path,
@@ -143,7 +145,7 @@ impl Core {
         }
     }
 
-    /// Asks whether the object is what it is taken for, where that is not known.
+    /// Asks the object store for the version of the object, if it is not certain.
     async fn confirm(&self, object: &Arc<Object>, why: &Why) -> Result<bool> {
         let is_known = || self.freshness == Freshness::Immutable && object.head.get().is_some();
         if is_known() {
@@ -181,7 +183,7 @@ impl Core {
         self.front.forget_parts(self.registry.drop_object(object));
     }
 
-    /// The answer to a get of `range`, whose first window is there already, if `first` is.
+    /// Serves a get of `range`. If `first` is given, it is the range's first window.
     pub async fn serve(
         self: &Arc<Self>,
         object: &Arc<Object>,
@@ -222,7 +224,7 @@ impl Core {
         Ok(Some(GetResult { payload, meta, range, attributes, extensions }))
     }
 
-    /// What lies in `parts` and in `range`.
+    /// Reads the bytes of `range` that are in `parts`.
     async fn window(
         &self,
         object: &Arc<Object>,
@@ -294,20 +296,20 @@ impl Core {
                     self.counters.shared(why.class);
                     bytes
                 }
-                // Who fetched it failed, or gave up.
+                // The request that fetched it failed, or gave up.
                 None => self.fetch(object, index..index + 1, why).await?.concat().into(),
             };
             kept.extend(ticket.map(|ticket| (ticket, bytes.clone())));
             put(index, bytes);
         }
-        // Until copies are there, who comes late gets the bytes of the flights.
+        // Until the copies are written, late requests get the bytes from the flights.
         self.front.keep(kept).await;
         drop(flights);
         Ok(found)
     }
 
-    /// Between a look into the cache and its seat somebody else's flight may have ended: those who
-    /// have to fetch, and the parts that are there by now.
+    /// Looks into the cache again, since another request's flight may have ended between the first
+    /// look and `join`. Returns the parts still to fetch, and those found.
     async fn not_late<'f>(
         &self,
         object: &Object,
@@ -365,7 +367,7 @@ impl Core {
     }
 }
 
-/// The bytes of a range, all of them.
+/// Reads all bytes of a range.
 pub(crate) async fn whole(result: GetResult, range: &Range<u64>) -> Result<Bytes> {
     let ObjectMeta { location, .. } = result.meta.clone();
     let bytes = result.bytes().await?;
@@ -376,8 +378,8 @@ pub(crate) async fn whole(result: GetResult, range: &Range<u64>) -> Result<Bytes
     Ok(bytes)
 }
 
-/// Cuts bytes that begin with a part. Of several parts each is a copy: a slice would keep all of
-/// them in memory, for as long as somebody has one.
+/// Cuts bytes that begin with a part into parts. Several parts are copied: a slice would keep all
+/// of them in memory as long as one of them is in use.
 pub(crate) fn split(bytes: &Bytes, part: u64) -> Vec<Bytes> {
     if bytes.len() as u64 <= part {
         return Some(bytes.clone()).filter(|bytes| !bytes.is_empty()).into_iter().collect();
@@ -385,7 +387,8 @@ pub(crate) fn split(bytes: &Bytes, part: u64) -> Vec<Bytes> {
     bytes.chunks(part as usize).map(Bytes::copy_from_slice).collect()
 }
 
-/// The range that a get asks for; `None`: the object store says what is wrong with it.
+/// Returns the range that a get asks for, or `None` if it is invalid: the object store reports the
+/// error then.
 pub(crate) fn wanted(options: &GetOptions, size: u64) -> Option<Range<u64>> {
     match &options.range {
         None => Some(0..size),

@@ -1,49 +1,50 @@
-//! Which objects are known, and who writes them at this moment.
+//! Registry of the known objects, and of the writes in progress.
 //!
 //! - While an object is being written through this store, reads of it go to the object store, and
 //!   nothing is learnt of it.
-//! - What a read has learnt counts only if no write of that path began or ended meanwhile: an epoch
-//!   by path, in 1024 groups, tells.
-//! - After a write of which nobody knows whether it was done, or will be, a path is never cached
-//!   again until the store is opened again.
+//! - The result of a read counts only if no write of the path began or ended in the meantime. An
+//!   epoch by path, in 1024 groups, detects this.
+//! - After a write with an unknown outcome, or one that may still take effect, the path is not
+//!   cached until the store is opened again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
+use millpond_base::PastPoison;
 use object_store::path::Path;
 
 use crate::object::{Head, Identity, Object};
 
 const GROUPS: usize = 1024;
-/// Bytes that an upload has numbers for, since it does not tell its size: at most, and at least.
+/// Bytes for which an upload reserves numbers, since its size is not known: at most, and at least.
 const UPLOAD_BYTES: (u64, u64) = (1 << 40, 1 << 36);
-/// Ranges of numbers that uploads did not need, at most.
+/// Maximum number of ranges that uploads reserved and did not need.
 const SPARE_MAX: usize = 256;
 
 #[derive(Default)]
 struct Writing {
     writers: u32,
-    /// Whether there were several at once: nobody knows whose bytes remain.
+    /// Set if writes overlapped: then it is unknown whose bytes remain.
     overlapped: bool,
 }
 
 struct Tables {
     objects: HashMap<Path, Arc<Object>>,
-    /// The same by their first part, oldest first.
+    /// Paths by the number of the first part, oldest first.
     by_base: BTreeMap<u64, Path>,
     writing: HashMap<Path, Writing>,
     uncertain: HashSet<Path>,
     epochs: Vec<u64>,
-    /// From here on nobody had a number.
+    /// Numbers from here on were never used.
     next: u64,
-    /// Numbers before, that nobody had either.
+    /// Lower numbers that were never used.
     spare: Vec<Range<u64>>,
 }
 
 impl Tables {
-    /// Numbers that nobody had; `None`: there are no more, below what an offset can say.
+    /// Returns numbers that were never used, or `None` if none are left below the largest offset.
     fn fresh(&mut self, count: u64, part: u64) -> Option<u64> {
         let end = self.next.checked_add(count).filter(|end| *end < u64::MAX / part)?;
         Some(std::mem::replace(&mut self.next, end))
@@ -61,7 +62,7 @@ impl Tables {
     }
 }
 
-/// The objects that are known.
+/// The known objects.
 pub(crate) struct Registry {
     tables: Mutex<Tables>,
     groups: RandomState,
@@ -69,7 +70,7 @@ pub(crate) struct Registry {
     objects_max: usize,
 }
 
-/// What is known of a path that nobody writes.
+/// State of a path that nobody is writing.
 pub(crate) struct Known {
     pub object: Option<Arc<Object>>,
     pub epoch: u64,
@@ -91,14 +92,14 @@ impl Registry {
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
         // Each step leaves the tables whole.
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tables.lock().past_poison()
     }
 
     fn group(&self, path: &Path) -> usize {
         (self.groups.hash_one(path) % GROUPS as u64) as usize
     }
 
-    /// `None`: it is being written, or was, and nobody knows what it is.
+    /// Returns the path's state; `None` while it is written, or after a write of unknown outcome.
     pub fn known(&self, path: &Path) -> Option<Known> {
         let tables = self.tables();
         if tables.writing.contains_key(path) || tables.uncertain.contains(path) {
@@ -108,13 +109,13 @@ impl Registry {
         Some(Known { object: tables.objects.get(path).cloned(), epoch })
     }
 
-    /// Numbers for `count` parts, which nobody had before; `None`: there are no more, and what
-    /// needs new ones is not cached.
+    /// Reserves numbers for `count` parts, never used before. `None` if none are left: then the
+    /// object is not cached.
     pub fn reserve(&self, count: u64) -> Option<u64> {
         self.tables().reserve(count, self.part)
     }
 
-    /// Numbers for an object whose size is not known yet. What it does not need is given back.
+    /// Reserves numbers for an object of unknown size; the caller gives back the unused ones.
     pub fn reserve_many(&self) -> Option<Range<u64>> {
         let (most, least) = (UPLOAD_BYTES.0 / self.part, UPLOAD_BYTES.1 / self.part);
         let mut tables = self.tables();
@@ -125,7 +126,7 @@ impl Registry {
         }
     }
 
-    /// Nobody ever had these numbers.
+    /// Frees reserved numbers that were not used.
     pub fn give_back(&self, unused: Range<u64>) {
         let mut tables = self.tables();
         tables.spare.retain(|range| !range.is_empty());
@@ -134,8 +135,8 @@ impl Registry {
         }
     }
 
-    /// A read found what an object is. Returns it as it is known now, unless it was written
-    /// meanwhile; and the numbers of parts that are of no use any more.
+    /// Records the version that a read found. Returns the object, unless the path was written in
+    /// the meantime, and the numbers of parts that are no longer needed.
     pub fn learn(
         &self,
         path: &Path,
@@ -179,7 +180,7 @@ impl Registry {
         (object, gone)
     }
 
-    /// The object is not what it was. Returns the numbers of its parts.
+    /// Removes an outdated object. Returns the numbers of its parts.
     pub fn drop_object(&self, object: &Object) -> Range<u64> {
         let mut tables = self.tables();
         if tables.objects.get(&object.path).is_some_and(|found| found.base == object.base) {
@@ -189,7 +190,7 @@ impl Registry {
         object.numbers(self.part)
     }
 
-    /// A write begins. Returns the numbers of the parts of what it overwrites.
+    /// Begins a write. Returns the numbers of the parts that it overwrites.
     pub fn begin_write(&self, path: &Path) -> Option<Range<u64>> {
         let group = self.group(path);
         let mut tables = self.tables();
@@ -204,8 +205,9 @@ impl Registry {
         Some(old.numbers(self.part))
     }
 
-    /// A write ended; `is_settled`: it was done, or was not and never will be. Its object becomes
-    /// known if nobody else wrote meanwhile; the numbers returned are of no use any more.
+    /// Ends a write. `is_settled` is set if the write was done, or had no effect and never will.
+    /// The object becomes known if no other write overlapped. Returns the numbers that are no
+    /// longer needed.
     pub fn end_write(
         &self,
         path: &Path,
@@ -237,9 +239,9 @@ impl Registry {
         }
     }
 
-    /// Takes the objects that an earlier session knew. Returns the numbers whose copies the cache
-    /// has to forget before they are given to an object: a write that the earlier session did not
-    /// finish may have left copies with numbers of no saved object.
+    /// Restores the objects of an earlier session. Returns the numbers whose copies the cache has
+    /// to forget before they are assigned again: an unfinished write of that session may have left
+    /// copies that belong to no saved object.
     pub fn restore(&self, objects: Vec<Object>) -> Vec<Range<u64>> {
         let mut tables = self.tables();
         let mut gone = Vec::new();
@@ -286,7 +288,7 @@ mod tests {
         given.sort_by_key(|range| range.start);
         assert!(given.windows(2).all(|two| two[0].end <= two[1].start));
         assert!(registry.tables().next <= 2 * UPLOAD_BYTES.0 / part, "one upload at a time");
-        // At the end there are none, and nothing overflows.
+        // At the end no numbers are left, and nothing overflows.
         registry.tables().next = u64::MAX / part - 5;
         registry.tables().spare.clear();
         assert!(registry.reserve(4).is_some() && registry.reserve(4).is_none());

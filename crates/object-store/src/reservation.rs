@@ -1,4 +1,4 @@
-//! The numbers of an object that is being written, until the object is known.
+//! Numbers of an object that is being written, until the object is known.
 //!
 //! A write may be dropped at any time, while a blocking thread goes on copying its parts. The
 //! write and each such thread hold the reservation: the last one to let go removes the copies.
@@ -11,17 +11,18 @@ use object_store::PutPayload;
 
 use crate::front::{Front, blocking};
 
-/// Numbers whose parts are copied. Its drop removes the copies, unless they were kept.
+/// Reserved numbers whose parts are being copied. Dropping it removes the copies, unless they were
+/// kept.
 pub(crate) struct Reservation {
     front: Front,
     first: u64,
-    /// The parts before this number were handed to the cache.
+    /// First number whose part was not handed to the cache yet.
     end: AtomicU64,
     is_kept: AtomicBool,
 }
 
 impl Reservation {
-    /// A reservation from the number `first` on, of which no part has a copy yet.
+    /// Returns a reservation from the number `first` on, with no copies yet.
     pub fn new(front: &Front, first: u64) -> Arc<Reservation> {
         let (end, is_kept) = (AtomicU64::new(first), AtomicBool::new(false));
         Arc::new(Reservation { front: front.clone(), first, end, is_kept })
@@ -37,18 +38,18 @@ impl Reservation {
         self.end.load(Ordering::Acquire)
     }
 
-    /// Takes the next numbers for `bytes`, and returns the first of them.
+    /// Takes the numbers for the next `bytes`, and returns the first of them.
     pub fn take(&self, bytes: u64) -> u64 {
         self.end.fetch_add(bytes.div_ceil(self.front.part), Ordering::AcqRel)
     }
 
-    /// Offers bytes that were written to the policy, as whole parts from `first` on. The last part
-    /// of the object may be shorter.
+    /// Offers written bytes to the policy, as whole parts from `first` on. The last part of the
+    /// object may be shorter.
     pub async fn offer(self: Arc<Self>, first: u64, payload: PutPayload, reason: Reason) {
         blocking(move || self.front.offer_now(first, &payload, reason)).await;
     }
 
-    /// The object is known: its copies stay.
+    /// Keeps the copies: the object is known now.
     pub fn keep(&self) {
         self.is_kept.store(true, Ordering::Release);
     }

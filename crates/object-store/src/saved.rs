@@ -5,8 +5,9 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
+use millpond_base::PastPoison;
 use millpond_tier::Identity as TierIdentity;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
@@ -32,8 +33,8 @@ struct Row {
     modified: Option<i64>,
 }
 
-/// The list of objects, in a file beside the cache's. The tier keeps the list's checksum: a list of
-/// another time is of no use.
+/// The list of objects, in a file beside the cache's. The tier stores the list's checksum, which
+/// rejects a list of another session.
 pub(crate) struct Saved {
     path: PathBuf,
     part: u64,
@@ -57,16 +58,16 @@ impl Saved {
         Saved { path: path.into(), part, identity: Mutex::default() }
     }
 
-    /// The identity of the list that there is.
+    /// Returns the identity of the current list.
     pub fn identity(&self) -> Option<TierIdentity> {
-        *self.identity.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.identity.lock().past_poison()
     }
 
     fn set(&self, identity: Option<TierIdentity>) {
-        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = identity;
+        *self.identity.lock().past_poison() = identity;
     }
 
-    /// The objects of the last session; none if there is no list, or it cannot be read.
+    /// Loads the objects of the last session; none if the list is missing or unreadable.
     pub fn load(&self) -> Vec<Object> {
         let Ok(bytes) = std::fs::read(&self.path) else { return Vec::new() };
         let list = match serde_json::from_slice::<List>(&bytes) {
@@ -83,7 +84,7 @@ impl Saved {
         list.objects.into_iter().filter_map(object).collect()
     }
 
-    /// The tier is open: the list is no longer its.
+    /// Notes that the tier is open: from now on the list on disk does not match it.
     pub fn opened(&self) {
         self.set(None);
     }
@@ -101,7 +102,7 @@ impl Saved {
         let objects = objects.iter().map(row).collect();
         let list = List { version: VERSION, part: self.part, objects };
         let written = serde_json::to_vec(&list).map_err(std::io::Error::other).and_then(|bytes| {
-            // For its owner alone, as the cache's file.
+            // Readable by its owner only, like the cache's file.
             let mut how = OpenOptions::new();
             let file = how.write(true).create(true).truncate(true).mode(0o600).open(&self.path);
             file?.write_all(&bytes)?;

@@ -40,13 +40,13 @@ impl Counters {
         self.add(class, |row| &row.gets, 1);
     }
 
-    /// A get that the object store answered as it was.
+    /// Counts a get that was passed to the object store.
     pub fn passed(&self, class: Class, bytes: u64) {
         self.add(class, |row| &row.passed, 1);
         self.fetched(class, bytes);
     }
 
-    /// A request to the object store that gives `bytes`.
+    /// Counts a request to the object store for `bytes`.
     pub fn fetched(&self, class: Class, bytes: u64) {
         self.add(class, |row| &row.requests, 1);
         self.add(class, |row| &row.bytes_fetched, bytes);
@@ -61,7 +61,7 @@ impl Counters {
         self.add(class, |row| &row.misses, parts);
     }
 
-    /// A miss that another request's fetch answered.
+    /// Counts a miss that another request's fetch served.
     pub fn shared(&self, class: Class) {
         self.add(class, |row| &row.shared, 1);
     }
@@ -95,30 +95,30 @@ impl Counters {
 /// Counters of one class of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ClassStats {
-    /// Gets, heads included.
+    /// Gets, including head requests.
     pub gets: u64,
-    /// Of them, those that the object store answered, and the cache had no part in.
+    /// Gets that were passed to the object store without the cache.
     pub passed: u64,
     /// Parts that were served from the cache.
     pub hits: u64,
-    /// Parts that were not.
+    /// Parts that were not in the cache.
     pub misses: u64,
-    /// Of them, those that another request was fetching already.
+    /// Misses on parts that another request was already fetching.
     pub shared: u64,
-    /// Bytes of parts that were served from the cache, whole parts.
+    /// Bytes served from the cache, in whole parts.
     pub bytes_served: u64,
-    /// Bytes that the object store was asked for, of gets that passed, too.
+    /// Bytes requested from the object store, including passed gets.
     pub bytes_fetched: u64,
-    /// Reads of the object store, heads included.
+    /// Read requests to the object store, including heads.
     pub requests: u64,
     /// Puts and uploads.
     pub puts: u64,
-    /// Their bytes.
+    /// Bytes of puts and uploads.
     pub bytes_put: u64,
 }
 
 impl ClassStats {
-    /// Hits of parts over parts that were asked for; `None` without any.
+    /// Returns hits over requested parts, or `None` if there were no requests.
     pub fn hit_ratio(&self) -> Option<f64> {
         let parts = self.hits + self.misses;
         (parts > 0).then(|| self.hits as f64 / parts as f64)
@@ -129,9 +129,9 @@ impl ClassStats {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     classes: [ClassStats; CLASSES],
-    /// Objects of which there may be parts in the cache.
+    /// Objects that may have parts in the cache.
     pub objects: u64,
-    /// The tier's own counters: its pages are parts.
+    /// Counters of the tier; its pages are parts.
     pub tier: TierCounts,
 }
 
@@ -143,7 +143,7 @@ impl Index<Class> for Stats {
 }
 
 impl Stats {
-    /// All classes together.
+    /// Returns the sum over all classes.
     pub fn total(&self) -> ClassStats {
         let mut sum = ClassStats::default();
         for row in &self.classes {

@@ -1,4 +1,4 @@
-//! The store that callers see.
+//! The cached store: an object store with a second tier in front.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -27,7 +27,7 @@ use crate::registry::Registry;
 use crate::saved::Saved;
 use crate::stats::{Counters, Stats};
 
-/// Objects that are known at least, however small the cache is.
+/// Minimum number of known objects, however small the cache is.
 const OBJECTS_MIN: usize = 1024;
 
 /// State that requests in progress share.
@@ -40,15 +40,15 @@ pub(crate) struct Core {
     pub counters: Counters,
     pub hints: Arc<dyn Hints>,
     pub freshness: Freshness,
-    /// Parts of a window.
+    /// Parts per window.
     pub window: u64,
     saved: Arc<Saved>,
     is_closed: AtomicBool,
 }
 
-/// An object store with a second tier in front. See the crate's documentation.
+/// An object store with a second tier in front; see the crate's documentation.
 ///
-/// Dropped, it is closed.
+/// Dropping the last clone closes it.
 #[derive(Clone)]
 pub struct CachedStore {
     pub(crate) core: Arc<Core>,
@@ -67,10 +67,12 @@ impl std::fmt::Display for CachedStore {
 }
 
 impl CachedStore {
-    /// Puts a cache in front of `inner`. It is warm if it was closed in front of the same objects.
+    /// Puts a cache in front of `inner`. The cache is warm if it was last closed in front of the
+    /// same objects.
     ///
     /// # Errors
-    /// The options cannot be, or the file is in use, or something else.
+    /// An option is invalid, or the cache's file cannot be opened, is in use, or holds something
+    /// else.
     pub fn open(
         inner: Arc<dyn ObjectStore>,
         options: CacheOptions,
@@ -81,11 +83,11 @@ impl CachedStore {
         CachedStore::over(inner, Arc::new(fast), options)
     }
 
-    /// The same, over a device that has the cache in place of a file; `options.path` still names
-    /// what lies beside it.
+    /// Like [`CachedStore::open`], over a device that takes the place of the cache's file.
+    /// `options.path` still names the list beside it.
     ///
     /// # Errors
-    /// As [`CachedStore::open`].
+    /// Same as [`CachedStore::open`].
     #[doc(hidden)]
     pub fn over(
         inner: Arc<dyn ObjectStore>,
@@ -138,16 +140,17 @@ impl CachedStore {
         self.core.counters.snapshot(self.core.front.tier.counts(), objects)
     }
 
-    /// Keeps the cache for the next time. Call it when no request is under way; later ones are
-    /// answered, but what they leave in the cache is of no use. It waits for the cache's device.
+    /// Closes the cache, and keeps its content for the next open. Call it when no request is in
+    /// progress: later requests are served, but the copies they leave in the cache are lost. It
+    /// waits for the cache's device.
     pub fn close(&self) {
         self.core.close();
     }
 
-    /// Verifies the tables, while nothing is asked for.
+    /// Verifies the tables. No request may be in progress.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the inconsistency.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), String> {
         self.core.front.tier.check()
@@ -176,11 +179,11 @@ fn check_part(bytes: u32) -> Result<(), OpenCacheError> {
     Ok(())
 }
 
-/// The cache's file, which is created if it does not exist: for its owner alone, since nobody knows
-/// here who may read the objects.
+/// Opens the cache's file, and creates it if it does not exist. Only its owner may read it, since
+/// the permissions of the objects are not known here.
 fn open_file(options: &CacheOptions) -> Result<FileDevice, OpenCacheError> {
     let path = &real_path(&options.path);
-    // Whatever keeps it from being created is an error of the opening below.
+    // If it cannot be created, opening it below reports the error.
     drop(open_above_standard(OpenOptions::new().write(true).create_new(true).mode(0o600), path));
     let open = |file: &FileOptions| {
         let length = std::fs::metadata(path).map_or(0, |found| found.len());
@@ -195,7 +198,7 @@ fn open_file(options: &CacheOptions) -> Result<FileDevice, OpenCacheError> {
     if 4096u64.is_multiple_of(device.alignment().offset) {
         return Ok(device);
     }
-    // Blocks are smaller than what the drive takes at once.
+    // Blocks are smaller than the drive's unit of I/O.
     drop(device);
     open(&FileOptions { direct: false, ..file })
 }

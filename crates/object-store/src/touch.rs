@@ -1,4 +1,4 @@
-//! The first get of an object: what it is, and its first bytes, in one request.
+//! The first get of an object: its metadata and first bytes, in one request.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use crate::read::{Why, split, wanted, whole};
 use crate::store::Core;
 
 impl Core {
-    /// `None`: the object is known by now, and is to be looked up again.
+    /// Serves the first get of an object; `None` if the object is known by now, so that the caller
+    /// looks it up again.
     pub async fn touch(
         self: &Arc<Self>,
         path: &Path,
@@ -30,7 +31,7 @@ impl Core {
             return Ok(None);
         }
         let Some(asked) = self.aligned(options) else {
-            // The end of an object whose size is not known.
+            // The range counts from the end, and the size is not known.
             return match self.look(path, options, why, known.epoch).await? {
                 true => Ok(None),
                 false => pass().await.map(Some),
@@ -49,7 +50,7 @@ impl Core {
                     Error::NotFound { .. }
                     | Error::Precondition { .. }
                     | Error::NotModified { .. } => Err(error),
-                    // It may be the range, which is not the one that was asked for.
+                    // The error may be due to the range, which differs from the caller's.
                     _ => pass().await.map(Some),
                 };
             }
@@ -69,7 +70,7 @@ impl Core {
                 self.keep_first(&object, parts, &bytes).await;
                 self.serve(&object, range, Some(bytes), why).await
             }
-            // It was written meanwhile, or cannot be told from another version.
+            // Written in the meantime, or indistinguishable from another version.
             None if range.end <= there.end => {
                 let bytes = cut(bytes, parts.start, self.front.part, &range);
                 Ok(Some(answer(head, range, bytes)))
@@ -89,7 +90,7 @@ impl Core {
         self.front.keep(kept.collect()).await;
     }
 
-    /// Asks for the head alone; returns whether the object is known now.
+    /// Requests the head alone. Returns `true` if the object is known now.
     async fn look(&self, path: &Path, options: &GetOptions, why: &Why, epoch: u64) -> Result<bool> {
         self.counters.fetched(why.class, 0);
         let head = GetOptions { head: true, range: None, ..options.clone() };
@@ -101,7 +102,7 @@ impl Core {
         Ok(self.learn(path, head, epoch).is_some())
     }
 
-    /// The first window of what is asked for, from the beginning of a part to the end of one.
+    /// Returns the first window of the requested range, extended to whole parts.
     fn aligned(&self, options: &GetOptions) -> Option<Range<u64>> {
         let part = self.front.part;
         let range = match &options.range {

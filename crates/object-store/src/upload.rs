@@ -1,4 +1,4 @@
-//! Uploads in several parts, whose bytes go to the cache as they come.
+//! Multipart uploads: their bytes go to the cache as they arrive.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,13 +19,13 @@ use crate::store::Core;
 /// Bytes that are collected before they go to the cache.
 const COLLECTED: usize = 1 << 20;
 
-/// What goes to the cache meanwhile.
+/// Copying of an upload into the cache.
 struct Copying {
     reason: Reason,
     reserved: Arc<Reservation>,
-    /// Numbers before this one are for its parts.
+    /// End of the numbers reserved for its parts.
     end: u64,
-    /// Bytes that are less than a whole part, or wait for more.
+    /// Bytes that wait for a whole part, or for more parts.
     collected: Vec<Bytes>,
     bytes: usize,
 }
@@ -79,7 +79,8 @@ impl Core {
 }
 
 impl Copying {
-    /// Takes what makes whole parts, if that is enough, or of the end all; with its first number.
+    /// Takes the whole parts once there are enough of them, or everything at the end. Returns them
+    /// with the number of the first.
     fn take(&mut self, part: usize, is_end: bool) -> Option<(u64, PutPayload)> {
         let most = if is_end { self.bytes } else { self.bytes - self.bytes % part };
         if most == 0 || (!is_end && self.bytes < COLLECTED.max(part)) {
@@ -98,7 +99,7 @@ impl Copying {
 }
 
 impl Upload {
-    /// Nothing of it is kept.
+    /// Gives up copying the upload; nothing of it is kept.
     fn give_up(&self, copying: Copying) {
         self.core.registry.give_back(copying.reserved.end()..copying.end);
     }
@@ -106,7 +107,7 @@ impl Upload {
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        // An upload that ended well has taken this out.
+        // A successful upload has already taken this.
         if let Some(copying) = self.copying.take() {
             self.give_up(copying);
         }

@@ -1,4 +1,4 @@
-//! Puts, and what every write does to the cache.
+//! Puts, and the effect of each write on the cache.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +10,7 @@ use crate::object::{Identity, Object};
 use crate::reservation::Reservation;
 use crate::store::Core;
 
-/// A write under way. Dropped without a judgement, nobody knows whether it was done.
+/// A write in progress. If it is dropped without a result, its outcome is unknown.
 pub(crate) struct Write {
     core: Arc<Core>,
     path: Path,
@@ -31,12 +31,12 @@ impl Write {
         }
     }
 
-    /// It was done, and the object is known now; or it is not.
+    /// Ends a write that was done. The object is known now if `object` is given.
     pub fn done(mut self, object: Option<Object>) {
         self.end(true, object);
     }
 
-    /// It was done, or failed.
+    /// Ends a write with its result.
     pub fn judge<T>(mut self, result: &Result<T>) {
         let is_settled = match result {
             Ok(_) => true,
@@ -46,7 +46,7 @@ impl Write {
     }
 }
 
-/// Returns `true` if a write that failed so has changed nothing, and never will.
+/// Returns `true` if a write with this error changed nothing, and never will.
 fn is_definite(error: &Error) -> bool {
     matches!(
         error,
@@ -63,13 +63,14 @@ fn is_definite(error: &Error) -> bool {
 }
 
 impl Core {
-    /// What is known of the path is outdated from now on.
+    /// Begins a write: everything known of the path is outdated from now on.
     pub fn begin_write(self: &Arc<Self>, path: &Path) -> Write {
         self.front.forget(self.registry.begin_write(path));
         Write { core: self.clone(), path: path.clone(), is_ended: false }
     }
 
-    /// The object that a write made, if the object store told which version it is.
+    /// Returns the object that a write created, if the object store returned a tag or a version id
+    /// for it.
     pub fn written(&self, path: &Path, size: u64, base: u64, result: &PutResult) -> Option<Object> {
         let (e_tag, version) = (result.e_tag.clone(), result.version.clone());
         let identity = Identity { size, e_tag, version, modified: None };

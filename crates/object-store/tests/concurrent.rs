@@ -1,5 +1,4 @@
-//! Several tasks: no answer is a mixture of versions, or older than what was written before it was
-//! asked for.
+//! Concurrent tasks: no answer mixes versions, or is older than the last write before its request.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use crate::support::{Far, POLICIES, cached, content, options, size_of, whole};
 
 const PATHS: u64 = 4;
 
-/// Versions of a path: of these, the last that was done for certain, and the last that was begun.
+/// Versions of a path: the last one certainly written, and the last one begun.
 #[derive(Default)]
 struct Versions {
     floor: AtomicU64,
@@ -23,7 +22,7 @@ struct Versions {
     writer: tokio::sync::Mutex<()>,
 }
 
-/// Every fifth version is that there is no object.
+/// Returns `true` for every fifth version, which is a deleted object.
 fn is_absence(version: u64) -> bool {
     version.is_multiple_of(5)
 }
@@ -42,7 +41,8 @@ impl World {
         Path::from(format!("p/{number}"))
     }
 
-    /// A version that no other path has: the lowest digits are the path's.
+    /// Returns the content's version number, which no other path has: its lowest digits are the
+    /// path's.
     fn content_of(number: u64, version: u64) -> u64 {
         version * PATHS + number
     }
@@ -82,7 +82,7 @@ impl World {
         upload.complete().await.map(|_| ())
     }
 
-    /// Returns whether there was an answer, which is right.
+    /// Returns `true` if there was an answer; it panics if the answer is wrong.
     async fn read(&self, number: u64, random: &mut fastrand::Rng) -> bool {
         let versions = &self.paths[number as usize];
         let floor = versions.floor.load(Ordering::SeqCst);
@@ -150,7 +150,7 @@ async fn run(world: &Arc<World>, seed: u64, tasks: u64, steps: u64) -> (u64, u64
     (right, failed)
 }
 
-/// Once nobody writes, what is read is what the store behind has.
+/// Checks, once all writes have ended, that reads return the content of the store behind.
 async fn compare(store: &CachedStore, far: &Far) {
     for number in 0..PATHS {
         let path = World::path(number);
@@ -183,7 +183,7 @@ async fn tasks_read_what_was_written_and_never_a_mixture() {
         failed += others;
         compare(&world.store, &far).await;
     }
-    // A range may begin behind the end; and of two windows one may be of another version.
+    // A range may begin behind the end, and one of two windows may be of another version.
     assert!(right > 8_000 && failed < right, "{right} answers, {failed} errors");
 }
 
@@ -228,10 +228,10 @@ async fn equal_misses_are_one_request() {
     for read in reads.collect::<Vec<_>>() {
         assert_eq!(read.await.unwrap(), content(7, 0..16_000));
     }
-    // One of them asks for it; and who comes when it is known, and its copy is not there yet.
+    // One of them asks for it. Late tasks find it known, and its copy not there yet.
     let asked = far.bytes();
     assert!(asked < 10 * 16_000, "{asked} bytes were fetched for 20 reads");
-    // Known, and not there: everybody misses before the first answer is back.
+    // Known, and not in the cache: all tasks miss before the first answer is back.
     let head = Path::from("y");
     far.put(&head, content(8, 0..16_000).into()).await.unwrap();
     store.head(&head).await.unwrap();
@@ -290,7 +290,7 @@ async fn a_write_that_is_given_up_is_never_served_from_the_cache() {
         let _ = futures::poll!(&mut put);
     }
     store.get(&path).await.unwrap().bytes().await.unwrap();
-    // What was given up may land at any time.
+    // A write that was given up may land at any time.
     far.put(&path, vec![2; 5000].into()).await.unwrap();
     assert_eq!(store.get(&path).await.unwrap().bytes().await.unwrap(), vec![2; 5000]);
 }

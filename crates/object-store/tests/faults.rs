@@ -1,4 +1,4 @@
-//! A cache that fails is done without, and one that somebody changed is not believed.
+//! A failing cache is bypassed, and a cache that was tampered with is not trusted.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ async fn an_object_that_others_change_is_seen_where_that_is_asked_for() {
         let found = store.get_range(&path, 0..8192).await.unwrap();
         let seen = if freshness == Freshness::Checked { 2 } else { 1 };
         assert_eq!(found, content(seen, 0..8192));
-        // What is fetched now tells; and no answer is made of two versions.
+        // The fetched part reveals the change, and no answer mixes two versions.
         assert_eq!(store.get_range(&path, 4096..20_000).await.unwrap(), content(2, 4096..20_000));
         assert_eq!(store.get_range(&path, 0..8192).await.unwrap(), content(2, 0..8192));
         store.check().unwrap();

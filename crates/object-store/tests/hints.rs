@@ -80,7 +80,7 @@ async fn counters_are_kept_by_class() {
     let data = stats[Class::Data];
     assert_eq!((data.gets, data.hits, data.misses), (2, 5, 5));
     assert_eq!((data.bytes_served, data.bytes_fetched), (20_000, 20_000));
-    // The head of the object that was put; of the other, which nobody knew, two windows.
+    // The head of the object that was put; two windows of the other object, which was unknown.
     assert_eq!(data.requests, 3);
     assert_eq!(data.hit_ratio(), Some(0.5));
     assert_eq!(stats.total().bytes_fetched, rig.far.bytes());

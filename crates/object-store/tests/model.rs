@@ -15,7 +15,7 @@ use object_store::{
 
 use crate::support::{POLICIES, cached, options, whole};
 
-/// An answer, without what a clock says.
+/// An answer, without its times.
 #[derive(PartialEq, Debug)]
 enum Answer {
     Done(String),
@@ -46,7 +46,7 @@ async fn get(store: &dyn ObjectStore, path: &Path, options: GetOptions) -> Answe
     let read = async {
         let found = store.get_opts(path, options).await?;
         let (meta, attributes) = (found.meta.clone(), found.attributes.clone());
-        // Of a head the range means nothing.
+        // A head request ignores the range.
         let (range, bytes) = match is_head {
             true => (0..0, Vec::new()),
             false => (found.range.clone(), found.bytes().await?.to_vec()),
@@ -163,7 +163,7 @@ impl Story {
         [answer(upload(stores[0]).await, show), answer(upload(stores[1]).await, show)]
     }
 
-    /// One request to both.
+    /// Sends one request to both.
     async fn step(&mut self, stores: [&dyn ObjectStore; 2]) -> [Answer; 2] {
         let path = self.path();
         let [one, other] = stores;

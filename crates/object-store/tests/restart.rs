@@ -57,7 +57,7 @@ async fn a_restart_is_warm_for_what_is_as_it_was() {
     assert_eq!(place.read(&store, "d").await, (20_000, content(4, 0..20_000).into()));
     store.close();
     drop(store);
-    // While it was closed, by somebody else:
+    // Another program changes objects while the cache is closed:
     place.far.put(&Path::from("b"), content(9, 0..20_000).into()).await.unwrap();
     place.far.delete(&Path::from("c")).await.unwrap();
     let store = place.open();
@@ -82,7 +82,7 @@ async fn after_a_crash_it_is_empty_and_so_it_is_above_another_list() {
         let (cache, list) =
             (place.folder.path().join("cache"), place.folder.path().join("cache.objects"));
         if crash {
-            // Opened, and never closed: the file as it is meanwhile.
+            // Opened and never closed: the file as a crash would leave it.
             let store = place.open();
             let bytes = std::fs::read(&cache).unwrap();
             drop(store);

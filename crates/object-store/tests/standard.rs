@@ -1,4 +1,4 @@
-//! The tests that the crate `object_store` has for implementations.
+//! The tests that the crate `object_store` provides for implementations.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use object_store::memory::InMemory;
 use crate::support::{Far, POLICIES, cached, options};
 
 async fn all_of(store: &CachedStore) {
-    // In the order of that crate's own tests: some want nothing to be there.
+    // In the order of that crate's own tests: some need an empty store.
     integration::put_get_delete_list(store).await;
     integration::list_with_offset_exclusivity(store).await;
     integration::get_opts(store).await;

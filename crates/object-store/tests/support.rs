@@ -34,15 +34,15 @@ pub const POLICIES: [&str; 12] = [
     "lru",
 ];
 
-/// A store over another one, whose requests take turns with others, and fail by chance.
+/// A store over another one. Its requests yield to each other, and fail by chance.
 #[derive(Debug)]
 pub struct Far {
     pub inner: Arc<dyn ObjectStore>,
     pub bytes: AtomicU64,
     pub heads: AtomicU64,
-    /// Requests that fail: before they are done, and after.
+    /// Probability of failures, both before and after the request is done.
     chance: Mutex<(fastrand::Rng, f64)>,
-    /// The next get waits here when it has been answered, on its way back.
+    /// The next get waits here after the answer, before it returns.
     pub gate: Mutex<Option<Arc<Notify>>>,
 }
 
@@ -87,7 +87,7 @@ impl Far {
         self.heads.load(Ordering::Relaxed)
     }
 
-    /// Waits a little; whether to fail now.
+    /// Yields a few times; returns an error by chance.
     async fn trip(&self) -> Result<()> {
         let (count, fails) = {
             let (random, share) = &mut *self.chance.lock().unwrap();
@@ -225,12 +225,12 @@ pub fn options(policy: &str, parts: u64, freshness: Freshness) -> CacheOptions {
     }
 }
 
-/// A cache in memory.
+/// Returns a store with a cache in memory.
 pub fn cached(inner: Arc<dyn ObjectStore>, options: CacheOptions) -> CachedStore {
     CachedStore::over(inner, Arc::new(MemoryDevice::new()), options).unwrap()
 }
 
-/// Byte `at` of version `version`: eight of them tell the version.
+/// Returns byte `at` of version `version`; eight bytes identify the version.
 fn byte(version: u64, at: u64) -> u8 {
     let mixed = (version.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (at / 8))
         .wrapping_mul(0xd6e8_feb8_6659_fd93);

@@ -1,4 +1,4 @@
-//! Writes that nobody waits for any more: what they leave in the cache, now and after a restart.
+//! Abandoned writes: the copies that they leave in the cache, now and after a restart.
 
 use std::future::Future;
 use std::path::Path as FilePath;
@@ -16,20 +16,20 @@ const NEW: u8 = 0x55;
 /// Ten parts.
 const SIZE: usize = 40_000;
 
-/// Runs `test` with one thread that waits for devices: its jobs run in turn.
+/// Runs `test` with one blocking thread: its jobs run in turn.
 fn with_one_waiting_thread<T>(test: impl Future<Output = T>) -> T {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.max_blocking_threads(1).build().unwrap().block_on(test)
 }
 
-/// Keeps the waiting thread busy until the result is dropped: copies wait behind it.
+/// Blocks the blocking thread until the result is dropped: copies queue behind it.
 fn copies_wait() -> Sender<()> {
     let (sender, receiver) = channel();
     tokio::task::spawn_blocking(move || receiver.recv());
     sender
 }
 
-/// Waits until each copy that is on its way is written.
+/// Waits until all queued copies are written.
 async fn copies_are_written() {
     tokio::task::spawn_blocking(|| ()).await.unwrap();
 }
@@ -45,7 +45,7 @@ type Unfinished = fn(&CachedStore) -> Option<Box<dyn MultipartUpload>>;
 fn put(store: &CachedStore) -> Option<Box<dyn MultipartUpload>> {
     let path = Path::from("x");
     let put = store.put(&path, vec![OLD; SIZE].into());
-    // The object store has it at once: the put waits for its copies.
+    // The object store has it at once, and the put waits for its copies.
     assert!(put.now_or_never().is_none());
     None
 }
@@ -91,7 +91,7 @@ fn a_write_that_is_dropped_leaves_no_copies() {
     });
 }
 
-/// The bytes of `b` that a cache has wrong after a restart, if `write` is under way at its end.
+/// Returns the bytes of `b` that are wrong after a restart, if `write` is in progress at the end.
 async fn wrong_after(write: Unfinished, waits: bool, policy: &str, freshness: Freshness) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let far = Arc::new(InMemory::new());

@@ -7,6 +7,7 @@
 //! - [`recording`]: traces of the engine for simulated experiments.
 //! - [`live`]: figures whose cells are runs of the engine.
 //! - [`simulated`]: figures whose cells are simulations.
+//! - [`cost`]: the cost of a policy by itself: its hits, its victims, its bytes.
 //! - [`storage`]: disks, an array, a file cache and their clients, in virtual time.
 //! - [`experiment`]: the frame in which a paper's figures run, cell by cell.
 //!
@@ -16,13 +17,14 @@
 //! policies of the user's own.
 //!
 //! ```no_run
-//! use millpond_cli::Policies;
+//! use millpond_papers::Policies;
 //! // let policies = Policies::builtin().with::<MyPolicy>()?;
 //! let code = millpond_papers::main_with(Policies::builtin());
 //! ```
 #![deny(missing_docs)]
 
 mod commands;
+pub mod cost;
 pub mod default_policy;
 pub mod experiment;
 pub mod gilbert;
@@ -36,4 +38,4 @@ pub mod simulated;
 pub mod storage;
 pub mod watt;
 
-pub use commands::{command, main_with};
+pub use commands::{Policies, command, main_with};

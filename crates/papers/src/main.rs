@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use millpond_cli::Policies;
+use millpond_papers::Policies;
 
 fn main() -> ExitCode {
     millpond_papers::main_with(Policies::builtin())

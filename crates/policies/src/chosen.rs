@@ -4,28 +4,52 @@
 use std::any::TypeId;
 use std::fmt;
 
+use millpond_base::Spelled;
 use millpond_base::nearest::did_you_mean;
 
 use crate::config::{Config, ParamError, Spec};
 use crate::contract::{HitHook, Policy, PolicySpec, Shape};
 use crate::info::{Info, Tier};
 use crate::policy_host::{ErasedPolicyHost, PolicyHost};
-use crate::registry::{Visitor, visit_all};
+use crate::registry::{IDS, Visitor, visit_all};
+
+const LISTED: Spelled = Spelled {
+    rust: "`millpond policies` lists them",
+    command_line: "`millpond policies` lists them",
+    python: "`millpond.policies()` lists them",
+};
+
+const SIMULATE: Spelled = Spelled {
+    rust: "`millpond sim`",
+    command_line: "`millpond sim`",
+    python: "`millpond.simulate`",
+};
 
 /// A policy that a store or a second tier cannot run with.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
     /// No policy has that name.
-    #[error("there is no policy '{id}'{hint}: `millpond policies` lists them")]
+    #[error("there is no policy '{id}'{hint}: {LISTED}")]
     Unknown {
         /// The name given.
         id: String,
         /// " (did you mean …?)", or nothing.
         hint: String,
     },
+    /// The policy ships with Millpond, but this program was compiled without it.
+    #[error(
+        "policy '{id}' is not compiled into this program: turn on the feature `all-policies` of \
+         the crate `millpond`, or choose one of {compiled}"
+    )]
+    NotCompiled {
+        /// The policy.
+        id: &'static str,
+        /// Names of the policies that are compiled, with commas.
+        compiled: String,
+    },
     /// The policy needs a feature that a live store lacks.
-    #[error("policy '{id}' {reason}: simulate it (`millpond sim`), or choose another one")]
+    #[error("policy '{id}' {reason}: simulate it ({SIMULATE}), or choose another one")]
     NotLive {
         /// The policy.
         id: &'static str,
@@ -58,11 +82,40 @@ pub struct ChosenPolicy {
     fixed_bytes: u64,
     ghosts_max: fn(&Spec, u32) -> u64,
     hook: TypeId,
-    host: ErasedHost,
 }
 
-/// Hosts a policy without its type; its parameters were checked.
-type ErasedHost = fn(&Spec, &Shape) -> Box<dyn ErasedPolicyHost>;
+/// Creates a policy for a cache of that shape, in its host, without its type.
+///
+/// # Errors
+/// A parameter that the policy does not have, or a value that it does not take.
+pub type ErasedHost = fn(&Spec, &Shape) -> Result<Box<dyn ErasedPolicyHost>, ParamError>;
+
+/// Returns the host of the shipped policy `id`: compiled here, once for all crates that can do with
+/// a call through a pointer. `None` if no policy has that id.
+pub fn erased_host_of(id: &str) -> Option<ErasedHost> {
+    struct Find<'a>(&'a str, Option<ErasedHost>);
+    impl Visitor for Find<'_> {
+        fn visit<P: Policy>(&mut self) {
+            if P::INFO.id == self.0 {
+                self.1 = Some(erased::<P>);
+            }
+        }
+    }
+    let mut find = Find(id, None);
+    visit_all(&mut find);
+    find.1
+}
+
+/// Creates `P` for a cache of that shape, in its host.
+///
+/// # Errors
+/// See [`ErasedHost`].
+pub fn erased<P: Policy>(
+    spec: &Spec,
+    shape: &Shape,
+) -> Result<Box<dyn ErasedPolicyHost>, ParamError> {
+    Ok(Box::new(PolicyHost::<P>::new(&spec.config::<P::Config>()?, shape)))
+}
 
 impl fmt::Debug for ChosenPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,10 +157,13 @@ impl ChosenPolicy {
         tier: Tier,
         others: Vec<&'static str>,
     ) -> Result<ChosenPolicy, PolicyError> {
-        let mut search = Search { spec, tier, found: None, names: others };
+        let mut search = Search { spec, tier, found: None, names: others, fit: Vec::new() };
         visit_all(&mut search);
-        let Search { spec, found, names, .. } = search;
+        let Search { spec, found, names, fit, .. } = search;
         found.unwrap_or_else(|| {
+            if let Some(id) = IDS.into_iter().find(|id| *id == spec.id) {
+                return Err(PolicyError::NotCompiled { id, compiled: fit.join(", ") });
+            }
             let hint = did_you_mean(&spec.id, names);
             Err(PolicyError::Unknown { id: spec.id, hint })
         })
@@ -127,8 +183,13 @@ impl ChosenPolicy {
     }
 
     /// Creates the policy for a cache of that shape, in its host.
+    ///
+    /// # Panics
+    /// If the policy is a user's own ([`ChosenPolicy::of`]): only pools run those, and its host is
+    /// not compiled.
     pub fn erased_host(&self, shape: &Shape) -> Box<dyn ErasedPolicyHost> {
-        (self.host)(&self.spec, shape)
+        let host = erased_host_of(self.info.id).and_then(|host| host(&self.spec, shape).ok());
+        host.expect("a shipped policy, whose parameters were checked")
     }
 
     /// Bytes of the policy in a cache of `frames` frames that have no header for its metadata, at
@@ -153,12 +214,18 @@ struct Search {
     spec: Spec,
     tier: Tier,
     found: Option<Result<ChosenPolicy, PolicyError>>,
+    /// All names.
     names: Vec<&'static str>,
+    /// Names of those made for the tier.
+    fit: Vec<&'static str>,
 }
 
 impl Visitor for Search {
     fn visit<P: Policy>(&mut self) {
         self.names.push(P::INFO.id);
+        if P::INFO.tier == self.tier {
+            self.fit.push(P::INFO.id);
+        }
         if P::INFO.id == self.spec.id {
             self.found = Some(ChosenPolicy::of::<P>(&self.spec, self.tier));
         }
@@ -176,7 +243,6 @@ struct Facts {
     /// Bytes beside the frames that a new one allocates; 0 if its parameters are invalid.
     birth_bytes: fn(&Spec, u32) -> usize,
     ghosts_max: fn(&Spec, u32) -> u64,
-    host: ErasedHost,
 }
 
 impl Facts {
@@ -195,16 +261,12 @@ impl Facts {
             ghosts_max: |spec, frames| {
                 spec.config::<P::Config>().map_or(0, |config| P::ghosts_max(&config, frames))
             },
-            host: |spec, shape| {
-                let config = spec.config::<P::Config>().unwrap_or_default();
-                Box::new(PolicyHost::<P>::new(&config, shape))
-            },
         }
     }
 
     /// For a cache of that tier.
     fn choose(self, spec: &Spec, tier: Tier) -> Result<ChosenPolicy, PolicyError> {
-        let Facts { info, meta_bytes, hook, birth_bytes, ghosts_max, host, .. } = self;
+        let Facts { info, meta_bytes, hook, birth_bytes, ghosts_max, .. } = self;
         let not_live = |reason| Err(PolicyError::NotLive { id: info.id, reason });
         if tier == Tier::Second {
             if self.needs_future {
@@ -227,7 +289,6 @@ impl Facts {
             fixed_bytes: fixed as u64,
             ghosts_max,
             hook,
-            host,
         })
     }
 }

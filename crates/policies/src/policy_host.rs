@@ -188,6 +188,8 @@ pub trait ErasedPolicyHost: Send {
         wanted: u32,
         incoming: Option<(PageId, GhostHit)>,
     ) -> u32;
+    /// See [`PolicyHost::revive`].
+    fn revive(&mut self, frame: FrameId);
     /// See [`PolicyHost::forget`].
     fn forget(&mut self, frame: FrameId);
     /// See [`PolicyHost::cleaned`].
@@ -224,6 +226,9 @@ impl<P: Policy> ErasedPolicyHost for PolicyHost<P> {
         incoming: Option<(PageId, GhostHit)>,
     ) -> u32 {
         PolicyHost::evict(self, host, wanted, incoming)
+    }
+    fn revive(&mut self, frame: FrameId) {
+        PolicyHost::revive(self, frame);
     }
     fn forget(&mut self, frame: FrameId) {
         PolicyHost::forget(self, frame);

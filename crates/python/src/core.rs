@@ -8,10 +8,11 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, TryLockError, Weak};
 use std::time::Duration;
 
 use millpond::Db;
+use millpond_base::PastPoison;
 
 use crate::error::Failure;
 use crate::fork::Process;
@@ -42,7 +43,7 @@ pub(crate) struct Core {
 impl Drop for Core {
     fn drop(&mut self) {
         if !self.process.is_this() {
-            std::mem::forget(self.db.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+            std::mem::forget(self.db.get_mut().past_poison().take());
         }
     }
 }
@@ -70,7 +71,7 @@ struct Slot<T> {
 impl<T: Send + Sync> Empty for Slot<T> {
     fn empty(&self) {
         if self.process.is_this() {
-            let taken = self.value.write().unwrap_or_else(PoisonError::into_inner).take();
+            let taken = self.value.write().past_poison().take();
             drop(taken);
         }
     }
@@ -79,7 +80,7 @@ impl<T: Send + Sync> Empty for Slot<T> {
 impl<T> Drop for Slot<T> {
     fn drop(&mut self) {
         if !self.process.is_this() {
-            std::mem::forget(self.value.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+            std::mem::forget(self.value.get_mut().past_poison().take());
         }
     }
 }
@@ -96,7 +97,7 @@ impl Drop for Call<'_> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing here is half done by a panic.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock().past_poison()
 }
 
 impl Core {
@@ -127,7 +128,7 @@ impl Core {
         call: impl FnOnce(&Db) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
         let _call = self.enter()?;
-        let db = self.db.read().unwrap_or_else(PoisonError::into_inner);
+        let db = self.db.read().past_poison();
         call(db.as_ref().ok_or(Failure::Closed("store"))?)
     }
 
@@ -152,7 +153,7 @@ impl Core {
         }
         self.calls.fetch_or(CLOSED, Ordering::AcqRel);
         // What calls under way wait for may be held by a transaction that only this ends.
-        if let Some(db) = &*self.db.read().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(db) = &*self.db.read().past_poison() {
             db.end_waits();
         }
         let mut is_down = poll(|| match self.is_down.try_lock() {
@@ -167,7 +168,7 @@ impl Core {
         *is_down = true;
         let slots = std::mem::take(&mut lock(&self.handles).slots);
         slots.iter().filter_map(Weak::upgrade).for_each(|slot| slot.empty());
-        let db = self.db.write().unwrap_or_else(PoisonError::into_inner).take();
+        let db = self.db.write().past_poison().take();
         match db {
             Some(db) => Ok(db.close()?),
             None => Ok(()),
@@ -231,7 +232,7 @@ impl<T: Send + Sync + 'static> Handle<T> {
         call: impl FnOnce(&T) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
         let _call = self.core.enter()?;
-        let value = self.slot.value.read().unwrap_or_else(PoisonError::into_inner);
+        let value = self.slot.value.read().past_poison();
         call(value.as_ref().ok_or(Failure::Closed(self.what))?)
     }
 

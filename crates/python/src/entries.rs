@@ -1,9 +1,10 @@
 //! Cursors and iterators.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use millpond::KeyRange;
+use millpond_base::PastPoison;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -66,7 +67,7 @@ impl Entries {
     fn next_entry(&self) -> Result<Option<Entry>, Failure> {
         // A thread of its parent may have had this locked.
         self.reading.core().check_process()?;
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ahead = self.ahead.lock().past_poison();
         if let Some(entry) = ahead.entries.pop_front() {
             // A closed store has no entries, although some were read before.
             return self.reading.with(|_| Ok(Some(entry)));

@@ -174,7 +174,7 @@ fn of_fault(fault: &Fault) -> PyErr {
     if let Some(raised) = signals::take_raised() {
         return raised;
     }
-    let text = in_python(&with_causes(fault));
+    let text = with_causes(fault);
     match fault.kind() {
         ErrorKind::Invalid => Invalid::new_err(text),
         ErrorKind::NotFound => NotFound::new_err(text),
@@ -211,38 +211,6 @@ fn with_causes(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
-}
-
-/// A message of a crate that names options of the command line, with Python's names in their place:
-/// `--expand-sizes` is the parameter `expand_sizes`.
-pub(crate) fn in_python(text: &str) -> String {
-    let text = text
-        .replace("`millpond policies` lists", "`millpond.policies()` lists")
-        .replace("(`millpond sim`)", "(`millpond.simulate`)")
-        .replace("allow create_if_missing", "allow `create`")
-        .replace("(Options::memory)", "(`memory`)")
-        .replace("(Options::spill_max)", "(`spill_max`)")
-        .replace("choose among them with --where COLUMN=VALUE", "pass only rows that agree in it")
-        .replace("choose with --where '", "pass only rows with '")
-        .replace("--trace-format", "--format")
-        .replace("--size ", "--sizes ");
-    let words: Vec<String> = text.split(' ').map(option_in_python).collect();
-    words.join(" ")
-}
-
-fn option_in_python(word: &str) -> String {
-    let (before, name) = match word.strip_prefix('(') {
-        Some(rest) => ("(", rest),
-        None => ("", word),
-    };
-    let is_lower = |letter: char| letter.is_ascii_lowercase();
-    let is_letter = |letter: char| is_lower(letter) || letter == '-';
-    let Some(name) = name.strip_prefix("--").filter(|name| name.starts_with(is_lower)) else {
-        return word.to_string();
-    };
-    let end = name.find(|letter: char| !is_letter(letter)).unwrap_or(name.len());
-    let (name, after) = name.split_at(end);
-    format!("{before}`{}`{after}", name.replace('-', "_"))
 }
 
 /// A key that is not there, as mappings tell it.

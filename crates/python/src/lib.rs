@@ -18,11 +18,13 @@ mod tree;
 mod value;
 
 use millpond::internals::store::options::POLICY_DEFAULT;
+use millpond_base::Face;
 use pyo3::prelude::*;
 
 /// Everything that the package shows.
 #[pymodule(gil_used = false)]
 fn _millpond(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    Face::Python.show();
     error::register(module)?;
     module.add_class::<store::Store>()?;
     module.add_class::<tree::Tree>()?;

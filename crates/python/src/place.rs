@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use millpond::{KeyRange, RawTree, Snapshot};
+use millpond_base::PastPoison;
 use millpond_handles::{Cursor, Fault, Transaction};
 
 use crate::core::Handle;
@@ -120,7 +121,7 @@ pub(crate) struct Reading(std::sync::Mutex<Cursor>);
 impl Reading {
     /// Forgets what the engine has read ahead.
     pub(crate) fn forget_ahead(&self) {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).forget_ahead();
+        self.0.lock().past_poison().forget_ahead();
     }
 
     /// Makes a call of the cursor; `move_on` says whether it is on an entry then, which is
@@ -129,7 +130,7 @@ impl Reading {
         &self,
         move_on: impl FnOnce(&mut Cursor) -> Result<bool, Fault>,
     ) -> Result<Option<Entry>, Failure> {
-        let mut cursor = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut cursor = self.0.lock().past_poison();
         let found = move_on(&mut cursor)?;
         Ok(cursor.entry().filter(|_| found).map(|(key, value)| (key.to_vec(), value.to_vec())))
     }

@@ -23,8 +23,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! [`volume`] makes blocks of requests, above any device; [`protocol`] has the messages; [`serve`]
-//! the connections and who works for them; [`client`] is a device that is such a server's.
+//! [`volume`] turns blocks into bytes, above any device; [`protocol`] has the messages; [`serve`]
+//! has the connections and their worker threads; [`client`] is a device backed by such a server.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 

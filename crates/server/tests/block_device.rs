@@ -1,4 +1,4 @@
-//! A block device as backing: a loop device, where this process may make one.
+//! A block device as backing: a loop device, where this process may create one.
 
 #![allow(clippy::print_stdout)] // what is left out is named
 
@@ -12,11 +12,11 @@ use crate::support::{folder, spec};
 
 const SIZE: usize = 4 << 20;
 
-/// A loop device, which is given back when this is dropped.
+/// A loop device, detached when this is dropped.
 struct Loop(PathBuf);
 
 impl Loop {
-    /// Over `file`; `None`, with a message, where there can be none.
+    /// Attaches a loop device to `file`; `None`, with a message, if the system has none.
     fn over(file: &Path) -> Option<Loop> {
         let output = Command::new("losetup").args(["--find", "--show"]).arg(file).output();
         match output {
@@ -53,13 +53,13 @@ fn a_block_device_is_served_like_a_file() {
         spec.cache.iter_mut().for_each(|cache| cache.write_back = write_back);
         let volume = Volume::open(&spec).unwrap();
         assert_eq!(volume.length(), SIZE as u64);
-        // Nobody else gets it.
+        // Nobody else can open it.
         assert!(matches!(Volume::open(&spec), Err(OpenVolumeError::Backing(_))));
         assert!(volume.read(1 << 20, 8192).unwrap().iter().all(|byte| *byte == 7));
         write(&volume, (1 << 20) + 1000, &[8; 5000]);
         volume.write_zeros(2 << 20, 64 << 10, true, false).unwrap();
         volume.trim(3 << 20, 64 << 10, true).unwrap();
-        // Nothing is known of holes: all of it counts as data.
+        // A block device reports no holes: all of it counts as data.
         let all = volume.allocation(0, SIZE as u32, 9).unwrap();
         assert_eq!(
             all.iter().map(|extent| (extent.length, extent.status)).collect::<Vec<_>>(),
@@ -75,7 +75,8 @@ fn a_block_device_is_served_like_a_file() {
         volume.close().unwrap();
         drop(volume);
         if write_back {
-            // The device alone is refused; with its cache, served without the flag, it gets all.
+            // The device alone is refused. With its cache, served without the flag, it gets all
+            // data.
             let alone = VolumeSpec { cache: None, ..spec.clone() };
             let Err(error) = Volume::open(&alone) else { panic!("opened without its cache") };
             assert!(matches!(error, OpenVolumeError::CacheMissing { .. }), "{error}");
@@ -87,7 +88,7 @@ fn a_block_device_is_served_like_a_file() {
         assert!(sync.is_ok_and(|status| status.success()));
         let bytes = std::fs::read(&device.0).unwrap();
         assert!((0..SIZE).all(|at| bytes[at] == expected(at)), "{cache} {write_back}");
-        // The next one begins with the same bytes.
+        // The next device begins with the same bytes.
         std::fs::write(&device.0, vec![7; SIZE]).unwrap();
     }
 }
@@ -105,7 +106,7 @@ fn a_cache_above_a_block_device_starts_empty_since_nothing_tells_who_wrote_to_it
     let volume = Volume::open(&spec).unwrap();
     assert_eq!(volume.tier_counts().unwrap().resident, 0);
     assert!(volume.read(0, 64 << 10).unwrap().iter().all(|byte| *byte == 9));
-    // For reading only, others may read it, too.
+    // Served read-only, others may read it, too.
     drop(volume);
     let spec = VolumeSpec { read_only: true, cache: None, ..spec };
     let (one, other) = (Volume::open(&spec).unwrap(), Volume::open(&spec).unwrap());

@@ -1,5 +1,5 @@
-//! Files that are deleted, moved or replaced while their volume is served: nothing is confirmed
-//! that nobody can find afterwards.
+//! Files that are deleted, moved or replaced while their volume is served: no write is confirmed
+//! that cannot be found afterwards.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -57,7 +57,7 @@ fn no_flush_is_confirmed_once_a_file_of_the_volume_is_displaced() {
             says(volume.trim(0, 8192, true), name);
             says(volume.write_zeros(0, 8192, false, true), name);
             says(volume.close(), name);
-            // What was written can be rescued through the server, and the file put back.
+            // The data can be rescued through the server, and the file put back.
             write(&volume, false).unwrap();
             assert!(volume.read(0, 8192).unwrap().iter().all(|byte| *byte == 2));
             fs::rename(&elsewhere, &path).unwrap();

@@ -1,4 +1,4 @@
-//! Any bytes, from a client and from a server: nobody panics, nobody hangs, and others are served.
+//! Arbitrary bytes from a client and from a server: no panic, no hang, and others are still served.
 
 #[path = "../../../fuzz/bodies/nbd.rs"]
 mod body;
@@ -13,7 +13,7 @@ use millpond_server::serve::Server;
 use crate::support::LIMIT;
 use body::SIZE;
 
-/// Changes bytes as a fuzzer does: values, places, lengths.
+/// Changes bytes like a fuzzer: values, places, lengths.
 pub fn mutate(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) {
     for _ in 0..random.usize(1..5) {
         if bytes.is_empty() {
@@ -35,7 +35,7 @@ pub fn mutate(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) {
     }
 }
 
-/// Returns the bytes of a client that does everything once.
+/// Returns the bytes of a client that sends each message once.
 pub fn session(random: &mut fastrand::Rng) -> Vec<u8> {
     let export = ["", "disk", "disk/synch", "other"][random.usize(..4)].to_string();
     let queries = vec![allocation::NAME.to_string(), REASON_CONTEXT.to_string()];

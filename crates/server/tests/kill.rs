@@ -1,12 +1,12 @@
-//! A server that is killed in the middle of its work, again and again: what it had confirmed as
-//! durable is there when it is started again.
+//! A server that is killed in the middle of its work, again and again: everything confirmed as
+//! durable is there after each restart.
 //!
-//! fio loses its connection at the kill, and what its verification knows of the writes that were
-//! confirmed up to then. So it does two things that it can: before the kills it writes a region and
-//! flushes it, and after each one it verifies that; and during each life it is the load, and
-//! verifies what it reads back meanwhile. What was confirmed at the moment of the kill clients of
-//! this test know: each has blocks of its own, writes versions of them, with FUA or with a FLUSH
-//! afterwards, and notes what was confirmed.
+//! fio loses its connection at the kill, and with it the writes that its verification knew of. So
+//! it does two other things. Before the kills it writes a region and flushes it, and after each
+//! kill it verifies that region. During each life it is the load, and verifies its own reads. The
+//! clients of this test track the writes confirmed at the moment of the kill. Each has its own
+//! blocks, writes versions of them, with FUA or with a FLUSH afterwards, and notes the confirmed
+//! ones.
 
 #![allow(clippy::print_stdout)] // what is left out is named
 
@@ -25,19 +25,19 @@ use millpond_server::volume::Volume;
 use crate::standard_clients::fio_has_nbd;
 use crate::support::{LIMIT, Raw, folder, spec, wait_until};
 
-/// The folder that a process is to serve, and whether its cache writes back.
+/// The folder to serve, and whether its cache writes back.
 const FOLDER: &str = "MILLPOND_TEST_SERVE";
 const WRITE_BACK: &str = "MILLPOND_TEST_WRITE_BACK";
-/// Bytes that a client writes at once: half a block, so that blocks are completed, too.
+/// Bytes of a client's write: half a block, so that blocks are completed, too.
 const UNIT: usize = 2048;
 const UNITS: u64 = 256;
 const CLIENTS: u64 = 3;
-/// Behind the clients' units: what fio has written before, and where it writes meanwhile.
+/// Behind the clients' units: the region that fio wrote before, and the region of its load.
 const KEPT: u64 = 2 << 20;
 const LOAD: u64 = 4 << 20;
 const SIZE: usize = 8 << 20;
 
-/// Not a test of its own: the process that is killed.
+/// Not a test of its own: the process to be killed.
 #[test]
 fn serves_what_another_test_asks_for() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -51,7 +51,7 @@ fn serves_what_another_test_asks_for() {
     let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
 }
 
-/// A server, which is killed when this is dropped.
+/// A server process, which is killed when this is dropped.
 struct Life(Child);
 
 impl Life {
@@ -64,7 +64,7 @@ impl Life {
         }
         let mut life = Life(command.spawn().unwrap());
         let begun = Instant::now();
-        // The socket of the life before answers nobody.
+        // The socket of the killed server does not answer.
         while UnixStream::connect(folder.join("socket")).is_err() {
             assert!(life.0.try_wait().unwrap().is_none(), "the server did not start");
             assert!(begun.elapsed() < LIMIT);
@@ -81,7 +81,7 @@ impl Drop for Life {
     }
 }
 
-/// Versions of a unit: of what was asked for, replied to, and confirmed as durable.
+/// Versions of a unit: the last requested, replied to, and confirmed as durable.
 #[derive(Clone, Copy, Default, Debug)]
 struct Versions {
     asked: u64,
@@ -113,7 +113,7 @@ impl Units {
         while self.batch(&mut raw, &mut cookie).is_ok() {}
     }
 
-    /// Some writes at once, of different units; then, sometimes, a FLUSH.
+    /// Writes different units at the same time; then, sometimes, sends a FLUSH.
     fn batch(&mut self, raw: &mut Raw, cookie: &mut u64) -> std::io::Result<()> {
         let mut at: Vec<usize> = (0..self.all.len()).collect();
         self.random.shuffle(&mut at);
@@ -152,7 +152,7 @@ impl Units {
         Ok(())
     }
 
-    /// That each unit is a version that it may be; it goes on from there.
+    /// Checks that each unit has a version that it may have, and continues from that version.
     fn check(&mut self, raw: &mut Raw, is_kept: bool) {
         let (offset, length) = (self.first * UNIT as u64, (self.all.len() * UNIT) as u32);
         let (flags, command, cookie) = (0, Ask::Read, 7);
@@ -166,13 +166,13 @@ impl Units {
             let least = if is_kept { versions.replied } else { versions.durable };
             let possible = least..=versions.asked;
             assert!(possible.contains(&version), "unit {unit}: {version} is there, {versions:?}");
-            // What is read is not durable for that.
+            // A read does not make it durable.
             (versions.replied, versions.durable) = (version, least);
         }
     }
 }
 
-/// The cookie of the next reply, which has no error.
+/// Returns the cookie of the next reply, which must have no error.
 fn reply(raw: &mut Raw) -> std::io::Result<u64> {
     let mut reply = [0; 16];
     raw.stream.read_exact(&mut reply)?;
@@ -180,14 +180,14 @@ fn reply(raw: &mut Raw) -> std::io::Result<u64> {
     Ok(u64::from_be_bytes(reply[8..].try_into().unwrap()))
 }
 
-/// fio over a region; `more` says what it does there.
+/// Returns a command that runs fio over a region; `more` are its further options.
 fn fio(folder: &Path, offset: u64, more: &[&str]) -> Command {
     let mut command = Command::new("fio");
     let socket = folder.join("socket").display().to_string();
     command.args(["--name=f", "--ioengine=nbd", "--bs=4k", "--verify=crc32c", "--size=1M"]);
     command.arg(format!("--uri=nbd+unix:///disk?socket={socket}"));
     command.arg(format!("--offset={offset}")).args(more);
-    // It may leave a file with the state of its verification.
+    // fio may leave a file with its verification state.
     command.current_dir(folder).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -236,7 +236,7 @@ fn kill_again_and_again(write_back: bool) {
             assert!(!said.contains("verify"), "{said}");
         }
         life = Life::begin(folder, write_back);
-        // The backing file has all that was replied to where writes go through: the system lives.
+        // Without write-back, the backing file has all replied writes, since the system lives on.
         clients.iter_mut().for_each(|client| client.check(&mut connect(), !write_back));
         if has_fio {
             fio_does(folder, KEPT, &[&kept[..], &["--verify_only"]].concat());
@@ -246,7 +246,7 @@ fn kill_again_and_again(write_back: bool) {
         assert!(client.all.iter().any(|unit| unit.durable > 1), "hardly anything was written");
     }
     drop(life);
-    // A server that is asked to stop closes the volume; here it is still as the kill left it.
+    // A server that is asked to stop closes the volume; this one is as the kill left it.
     let mut spec = spec(folder, 1 << 20, 4096);
     spec.cache.iter_mut().for_each(|cache| cache.write_back = write_back);
     wait_until("the lock of who was killed", || Volume::open(&spec).is_ok());

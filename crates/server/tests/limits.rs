@@ -90,7 +90,7 @@ fn options_are_refused_by_kind_and_the_handshake_goes_on() {
         assert_eq!(reply, OptionReply::Server(name.to_string()));
     }
     assert_eq!(raw.option_reply(options::LIST), OptionReply::Ack);
-    // The oldest way to begin, with 124 zeros, since the client has not said otherwise.
+    // The oldest way to begin, with 124 zeros, since the client has not set the flag against them.
     raw.send(&ClientOption::ExportName("disk".into()).encode());
     let reply = raw.bytes(134);
     assert_eq!(reply[..8], (64u64 << 10).to_be_bytes());
@@ -107,7 +107,7 @@ fn a_client_that_reads_no_replies_holds_up_nobody_else_and_little_memory() {
     let mut slow = served.raw().go("disk", &[]);
     slow.stream.set_nonblocking(true).unwrap();
     let one = request(Command::Read, 0, 0, MIB as u32).encode();
-    // As many as the server takes.
+    // As many connections as the server accepts.
     let (begin, mut idle) = (Instant::now(), 0);
     while idle < 100 && begin.elapsed() < LIMIT {
         match slow.stream.write(&one) {
@@ -134,7 +134,7 @@ fn a_client_that_reads_no_replies_holds_up_nobody_else_and_little_memory() {
     }
     other.sync().unwrap();
     assert!(bytes.iter().all(|byte| *byte == 3));
-    // Now it reads, and gets all of it.
+    // Now the client reads, and gets all of it.
     slow.stream.set_nonblocking(false).unwrap();
     for _ in 0..reads {
         slow.bytes(16);
@@ -180,7 +180,7 @@ fn a_client_that_does_not_get_on_with_its_handshake_is_left() {
     assert_eq!(session.simple(&request(Command::Read, 0, 0, 1), &[]), 0);
 }
 
-/// A device whose writes wait until they are let through, and which writes down their reasons.
+/// A device that blocks writes until they are released, and records their reasons.
 struct Held {
     below: MemoryDevice,
     is_open: AtomicBool,
@@ -290,7 +290,7 @@ fn reasons_reach_the_device_by_export_and_by_cookie() {
     };
     let recov = &mut served.raw().go("disk/recov", &[]);
     write(recov, 1, 0);
-    // Without the context the bits of a cookie are the client's own.
+    // Without the context, all bits of a cookie are the client's own.
     write(recov, 2, 1);
     let hinting = &mut served.raw().go("disk/recov", &[REASON_CONTEXT]);
     (0..4).for_each(|hint| write(hinting, 3 + hint, hint));
@@ -306,7 +306,7 @@ fn reasons_reach_the_device_by_export_and_by_cookie() {
         (7, Reason::None),
     ];
     assert_eq!(*device.reasons.lock().unwrap(), expected.map(|(at, why)| (PageId(at), why)));
-    // What BLOCK_STATUS tells of it: the class of the export.
+    // BLOCK_STATUS of the context: the class of the export.
     hinting.request(&request(Command::BlockStatus, 0, 4096, 100), &[]);
     let reply = hinting.bytes(ChunkHeader::BYTES + 12);
     let chunk = Chunk::decode(chunks::BLOCK_STATUS, &reply[ChunkHeader::BYTES..]).unwrap();

@@ -1,5 +1,5 @@
-//! What is read is what was written, through every layer: several connections, each with a part of
-//! the volume to itself, do anything, beside an array of bytes.
+//! Reads return the written data, through every layer. Several connections, each with its own part
+//! of the volume, send any requests, checked against an array of bytes.
 
 use std::io::{IoSlice, IoSliceMut};
 
@@ -11,8 +11,7 @@ use millpond_server::volume::{Volume, VolumeSpec};
 
 use crate::support::{Served, folder, spec};
 
-/// Bytes of the part that a thread has to itself: no multiple of a block, so that they meet in
-/// blocks.
+/// Bytes of each thread's part: not a multiple of a block, so that threads share blocks.
 const PART: u64 = 300_001;
 const THREADS: u64 = 4;
 
@@ -22,7 +21,7 @@ fn random_range(random: &mut fastrand::Rng, from: u64) -> (u64, usize) {
     (from + random.u64(..PART - length), length as usize)
 }
 
-/// Random requests to `from..from + PART`, and to nothing else.
+/// Sends random requests to `from..from + PART`, and nothing else.
 fn play(device: &NbdDevice, from: u64, seed: u64, steps: u32, model: &mut [u8]) {
     let mut random = fastrand::Rng::with_seed(seed);
     for _ in 0..steps {
@@ -55,7 +54,7 @@ fn play(device: &NbdDevice, from: u64, seed: u64, steps: u32, model: &mut [u8]) 
     assert!(all == model, "seed {seed}");
 }
 
-/// Batches of requests, with and without a reason.
+/// Sends batches of requests, with and without a reason.
 fn several(device: &NbdDevice, random: &mut fastrand::Rng, from: u64, model: &mut [u8]) {
     let count = random.usize(1..100);
     let length = random.usize(1..2500);
@@ -92,7 +91,7 @@ fn several(device: &NbdDevice, random: &mut fastrand::Rng, from: u64, model: &mu
     }
 }
 
-/// Where writes stay in the cache, too.
+/// Runs the threads with a write-back cache.
 fn several_connections_write_back(cache: u64, block: u32, steps: u32) {
     let length = (THREADS * PART).next_multiple_of(64 << 10);
     let mut random = fastrand::Rng::with_seed(11);
@@ -118,7 +117,7 @@ fn several_connections_write_back(cache: u64, block: u32, steps: u32) {
         assert!(tier.served > 0 && tier.dirty > 0 && tier.errors == 0, "{tier:?}");
         folder = served.close();
     }
-    // Not without the cache; and with it, without write-back, the file has it all.
+    // Refused without the cache; with it and without write-back, the file has all data.
     let alone = VolumeSpec { cache: None, ..back.clone() };
     assert!(Volume::open(&alone).err().unwrap().to_string().contains("is not whole"));
     Volume::open(&through).unwrap().close().unwrap();

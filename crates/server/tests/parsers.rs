@@ -1,5 +1,5 @@
-//! The parsers by themselves, over bytes of conversations that were changed: many more than by way
-//! of sockets. With `--deep` ten million for each.
+//! The parsers alone, over changed bytes of conversations: many more inputs than over sockets. With
+//! `--deep`, ten million for each.
 
 #[path = "../../../fuzz/bodies/nbd_messages.rs"]
 mod body;
@@ -8,13 +8,13 @@ use millpond_base::rounds::rounds;
 
 use crate::hostile::{mutate, server_side, session};
 
-/// Reads that many inputs; returns how many messages were in them.
+/// Parses `count` inputs; returns the number of messages in them.
 fn read(
     inputs: u64,
     make: impl Fn(&mut fastrand::Rng) -> Vec<u8>,
     parse: impl Fn(&[u8]) -> usize,
 ) -> usize {
-    /// Inputs that are made of one conversation.
+    /// Inputs derived from one conversation.
     const EACH: u64 = 16;
     let mut messages = 0;
     for seed in 0..inputs.div_ceil(EACH) {

@@ -1,4 +1,4 @@
-//! Messages come back as they were sent, and no bytes make a parser panic.
+//! Messages survive encoding and decoding, and no bytes make a parser panic.
 
 use millpond_server::protocol::*;
 use proptest::collection::vec;
@@ -195,7 +195,7 @@ fn what_is_too_long_is_refused_before_anybody_makes_room_for_it() {
     let queries = [&[0; 4][..], &(QUERIES_MAX + 1).to_be_bytes(), &[0; 4 * 65]].concat();
     let error = ClientOption::decode(options::SET_META_CONTEXT, &queries).unwrap_err();
     assert!(matches!(error, ProtocolError::Limit { .. }), "{error}");
-    // A number of queries, and nothing behind it.
+    // A count of queries with nothing behind it.
     let many = [&[0; 4][..], &u32::MAX.to_be_bytes()].concat();
     let error = ClientOption::decode(options::SET_META_CONTEXT, &many).unwrap_err();
     assert!(matches!(error, ProtocolError::Limit { .. }), "{error}");

@@ -1,4 +1,4 @@
-//! A cache is used again above the backing file that it was closed above, and no other.
+//! A cache is used again above the backing file that it was closed above, and above no other.
 
 use millpond_base::Reason;
 use millpond_server::volume::{Volume, VolumeSpec};
@@ -7,7 +7,7 @@ use crate::support::{folder, spec};
 
 const BYTES: u32 = 256 << 10;
 
-/// Reads everything twice, after writing some; returns what it read, and whether the volume began
+/// Reads everything twice, after some writes. Returns the bytes read, and whether the volume began
 /// with a warm cache.
 fn use_it(spec: &VolumeSpec, closes: bool) -> (Vec<u8>, bool) {
     let volume = Volume::open(spec).unwrap();
@@ -39,7 +39,7 @@ fn a_cache_is_warm_after_it_was_closed_and_holds_what_was_written() {
     let (second, is_warm) = use_it(&spec, true);
     assert!(is_warm && first[22_000..] == second[22_000..] && first[..1000] == second[..1000]);
     assert!(std::fs::read(&spec.backing).unwrap() == second);
-    // Reading the file, or serving it without a cache for reading, changes nothing.
+    // Neither a read of the file nor a read-only server without the cache changes anything.
     let read_only = VolumeSpec { cache: None, read_only: true, ..spec.clone() };
     let other = Volume::open(&read_only).unwrap();
     assert!(other.read(0, BYTES).unwrap()[..] == second);
@@ -61,14 +61,14 @@ fn a_cache_starts_empty_when_somebody_else_has_changed_the_file() {
     let folder = folder(&bytes());
     let spec = spec(&folder, 1 << 20, 4096);
     let changes: [&dyn Fn(); 3] = [
-        // At once: the times of the file must tell it all the same.
+        // Immediately afterwards: the times of the file must differ all the same.
         &|| {
             use std::os::unix::fs::FileExt;
             let file = std::fs::OpenOptions::new().write(true).open(&spec.backing).unwrap();
             file.write_all_at(&[0xee; 8192], 100_000).unwrap();
         },
         &|| std::fs::write(&spec.backing, vec![0xdd; BYTES as usize]).unwrap(),
-        // Another file by the same name.
+        // Another file with the same name.
         &|| {
             let other = folder.path().join("other");
             std::fs::write(&other, vec![0xcc; BYTES as usize]).unwrap();

@@ -1,5 +1,5 @@
-//! Clients that others wrote: libnbd's, QEMU's and fio's. Where one is not installed its test is
-//! left out, with a message.
+//! Standard clients: those of libnbd, QEMU and fio. A test is skipped, with a message, if its
+//! client is not installed.
 
 #![allow(clippy::print_stdout)] // what is left out is named
 
@@ -20,7 +20,7 @@ fn is_there(program: &str, package: &str) -> bool {
     is_there
 }
 
-/// Whether fio is there, with its NBD engine; says what to install where it is not.
+/// Returns `true` if fio is installed with its NBD engine; otherwise prints the package to install.
 pub fn fio_has_nbd() -> bool {
     if !is_there("fio", "fio") {
         return false;
@@ -80,7 +80,7 @@ fn nbdinfo_finds_exports_sizes_and_holes() {
     for export in ["\"disk\"", "\"disk/synch\"", "\"disk/replace\"", "\"disk/recov\""] {
         assert!(list.contains(&format!("export={export}")), "{list}");
     }
-    // The file was written without holes: trimming makes one.
+    // The file was written without holes; trimming makes one.
     served.volume.trim(1 << 20, 2 << 20, true).unwrap();
     let map = run("nbdinfo", &["--map", &uri]);
     let rows: Vec<Vec<&str>> = map.lines().map(|l| l.split_whitespace().collect()).collect();
@@ -134,7 +134,7 @@ fn nbdcopy_copies_both_ways_over_several_connections() {
     assert!(std::fs::read(backing).unwrap() == bytes);
 }
 
-/// Everything that the protocol has, by libnbd, whose checks of the server are strict.
+/// Every feature of the protocol, by libnbd, which checks the server strictly.
 const SCRIPT: &str = r#"
 h.set_full_info(True)
 h.add_meta_context("base:allocation")
@@ -228,7 +228,7 @@ fn libnbd_finds_all_commands_as_they_should_be() {
         let output = Command::new(python).args(["-c", "import nbd"]).output();
         output.is_ok_and(|output| output.status.success())
     };
-    // The system's packages are for the system's Python.
+    // The system's packages need the system's Python.
     let Some(python) = ["python3", "/usr/bin/python3"].into_iter().find(has_module) else {
         println!("no libnbd for Python here: its test is left out; python3-libnbd has it");
         return;
@@ -271,7 +271,7 @@ fn qemu_writes_reads_converts_and_compares() {
         "read -P 0x43 3M 256k",
         "read -P 0x44 4M 256k",
     ]);
-    // What one client has flushed another one sees, under another name.
+    // A flush by one client shows its data to another, under another name.
     let other = served.client("disk");
     let mut bytes = vec![0; 256 << 10];
     millpond_device::Device::read(&other, 3 << 20, &mut bytes).unwrap();

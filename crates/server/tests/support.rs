@@ -1,4 +1,4 @@
-//! Volumes that are served, in a folder of their own, and a client that sends what it likes.
+//! Served volumes, each in its own folder, and a client that can send any bytes.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,7 +13,7 @@ use millpond_server::protocol::{
 use millpond_server::serve::{Address, ServeOptions, Server};
 use millpond_server::volume::{CacheSpec, Volume, VolumeSpec};
 
-/// Longer than anything takes that does not hang.
+/// Longer than any operation takes that does not hang.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// A folder with a backing file, whose volume is served at a Unix socket.
@@ -23,14 +23,14 @@ pub struct Served {
     pub folder: tempfile::TempDir,
 }
 
-/// A new folder with a backing file that holds `bytes`.
+/// Creates a folder with a backing file that holds `bytes`.
 pub fn folder(bytes: &[u8]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("backing"), bytes).unwrap();
     folder
 }
 
-/// The volume in a folder, with a cache of `cache` bytes unless that is 0.
+/// Returns the volume in a folder, with a cache of `cache` bytes unless that is 0.
 pub fn spec(folder: impl AsRef<Path>, cache: u64, block: u32) -> VolumeSpec {
     let folder = folder.as_ref();
     let cache = CacheSpec {
@@ -44,7 +44,7 @@ pub fn spec(folder: impl AsRef<Path>, cache: u64, block: u32) -> VolumeSpec {
     VolumeSpec { cache, block, ..VolumeSpec::new(&folder.join("backing")) }
 }
 
-/// Waits until it is so, for as long as nothing takes that does not hang.
+/// Waits until `is_so` returns `true`, for `LIMIT` at most.
 pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let begin = Instant::now();
     while !is_so() {
@@ -75,7 +75,7 @@ impl Served {
         self.folder.path().join("backing")
     }
 
-    /// The export, as clients write it.
+    /// Returns the export's URI.
     pub fn uri(&self, export: &str) -> String {
         format!("nbd+unix:///{export}?socket={}", self.socket().display())
     }
@@ -97,7 +97,7 @@ impl Served {
     }
 }
 
-/// A client that sends what it likes, and reads what comes.
+/// A client that can send any bytes.
 pub struct Raw {
     pub stream: UnixStream,
 }
@@ -138,7 +138,7 @@ impl Raw {
         OptionReply::decode(header.kind, &self.bytes(header.length as usize)).unwrap()
     }
 
-    /// A session of the export; simple replies unless contexts are asked for.
+    /// Chooses the export; replies are simple unless contexts are requested.
     pub fn go(self, export: &str, contexts: &[&str]) -> Raw {
         let mut raw = self.greet(3);
         if !contexts.is_empty() {
@@ -159,7 +159,7 @@ impl Raw {
         raw
     }
 
-    /// Sends a request, and what it brings.
+    /// Sends a request and its payload.
     pub fn request(&mut self, request: &Request, payload: &[u8]) {
         self.send(&request.encode());
         self.send(payload);
@@ -173,7 +173,7 @@ impl Raw {
         u32::from_be_bytes(reply[4..8].try_into().unwrap())
     }
 
-    /// Checks that the server ends the connection, perhaps after some replies.
+    /// Checks that the server ends the connection, possibly after some replies.
     pub fn expect_end(&mut self) {
         let mut rest = Vec::new();
         match self.stream.read_to_end(&mut rest) {

@@ -1,4 +1,4 @@
-//! TLS by STARTTLS: who gets in, who does not, and that all bytes arrive. Over 127.0.0.1.
+//! TLS by STARTTLS over 127.0.0.1: accepted clients, refused clients, and intact data.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ use crate::support::LIMIT;
 
 const SIZE: usize = 8 << 20;
 
-/// Makes a root, and certificates of it for a server at 127.0.0.1 and for a client.
+/// Creates a root, and certificates signed by it for a server at 127.0.0.1 and for a client.
 fn certificates(folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
@@ -84,7 +84,7 @@ impl Secured {
         NbdDevice::open(&self.uri(certificates).parse().unwrap(), &NbdOptions::default())
     }
 
-    /// A client that has asked for TLS, and was told to begin.
+    /// Returns a client that has asked for TLS, and may begin it.
     fn raw(&self) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port())).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
@@ -135,7 +135,7 @@ fn who_has_not_the_right_certificate_does_not_get_in() {
     let is_it = matches!(&error, NbdError::Refused { kind, .. }
         if *kind == option_replies::ERR_TLS_REQD);
     assert!(is_it, "{error}");
-    // None, and one of another root.
+    // No certificate, and one of another root.
     let (ours, none) = (secured.folder.path().join("ours"), secured.folder.path().join("none"));
     let mixed = secured.folder.path().join("mixed");
     for folder in [&none, &mixed] {
@@ -150,7 +150,7 @@ fn who_has_not_the_right_certificate_does_not_get_in() {
         let error = secured.open(folder).unwrap_err();
         assert!(matches!(error, NbdError::Connect { .. }), "{folder}: {error}");
     }
-    // A server that is not the one it should be.
+    // A server with the wrong name.
     let error = secured.open("others").unwrap_err();
     assert!(error.to_string().contains("certificate"), "{error}");
     secured.open("ours").unwrap();
@@ -166,7 +166,7 @@ fn nothing_that_was_said_before_tls_counts() {
     stream.read_exact(&mut reply).unwrap();
     let header = OptionReplyHeader::decode(&reply).unwrap();
     assert_eq!(header.kind, option_replies::ERR_TLS_REQD);
-    // What follows STARTTLS in the clear is taken for TLS, which it is not.
+    // Plain bytes after STARTTLS are taken for TLS, and rejected.
     let mut stream = secured.raw();
     stream.write_all(&[ClientOption::StartTls.encode(), list].concat()).unwrap();
     stream.read_exact(&mut reply).unwrap();
@@ -192,7 +192,7 @@ fn any_bytes_in_place_of_tls_end_one_connection_only() {
         stream.write_all(&ClientOption::StartTls.encode()).unwrap();
         let mut bytes: Vec<u8> = (0..random.usize(1..400)).map(|_| random.u8(..)).collect();
         if seed % 2 == 0 {
-            // The head of a record of the handshake.
+            // The head of a handshake record.
             bytes.splice(..0, [22, 3, 1, 0, random.u8(..), 1]);
         }
         let _ = stream.write_all(&bytes);
@@ -222,8 +222,8 @@ fn certificates_that_cannot_be_used_say_why() {
     assert!(matches!(other, TlsError::Mismatch { .. }), "{other}");
     let root = open("server-cert.pem", "server-key.pem", "client-key.pem");
     assert!(matches!(root, TlsError::File { .. }), "{root}");
-    // With a certificate, an address of other machines is no reason to refuse; that this one is
-    // nobody's is.
+    // With a certificate, an address that other machines can reach is no reason to refuse; that
+    // this machine does not have the address is one.
     let tls = TlsServer::open(&at("server-cert.pem"), &at("server-key.pem"), None).unwrap();
     let options = ServeOptions { tls: Some(tls), ..ServeOptions::default() };
     let volume = Arc::new(Volume::over(Arc::new(MemoryDevice::from_bytes(&[0; 512])), 512, false));

@@ -1,4 +1,4 @@
-//! A volume by itself: requests that overlap, durability, errors.
+//! The volume alone: overlapping requests, durability, errors.
 
 use std::io::IoSliceMut;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn room(volume: &Volume, offset: u64, bytes: &[u8]) -> Room {
     room
 }
 
-/// A device that writes down what it is asked for, and can fail to sync.
+/// A device that records requests, and can fail to sync.
 struct Watched {
     below: MemoryDevice,
     writes: Mutex<Vec<(Option<PageId>, Reason)>>,
@@ -106,7 +106,7 @@ fn each_block_is_a_page_with_the_reason_of_the_write() {
         _ => 1,
     };
     assert!((0..all.len()).all(|at| all[at] == expected(at)));
-    // Zeros of whole blocks are no pages.
+    // Zeros of whole blocks are not pages.
     volume.write_zeros(4096, 8192, false, false).unwrap();
     assert_eq!(device.writes.lock().unwrap()[5..], [(None, Reason::None)]);
     volume.write_zeros(4096, 8192, true, false).unwrap();
@@ -174,8 +174,8 @@ fn what_is_outside_the_volume_is_refused() {
     assert_eq!(volume.trim(0, 4096, false), Err(VolumeError::ReadOnly));
 }
 
-/// Threads write blocks full of one byte each, whole and in parts that meet within blocks, and
-/// others read: a block is never a mixture.
+/// Threads write blocks of one byte value each, whole and in parts that meet within blocks, and
+/// others read them: a block never mixes values.
 #[test]
 fn requests_that_overlap_leave_no_block_torn() {
     const BLOCKS: u64 = 8;
@@ -206,7 +206,7 @@ fn requests_that_overlap_leave_no_block_torn() {
     });
 }
 
-/// A device that moves bytes in small pieces, and lets others run between them.
+/// A device that copies bytes in small pieces, and yields to other threads between them.
 struct Tearing(MemoryDevice);
 
 impl Device for Tearing {
@@ -347,8 +347,8 @@ fn runs(volume: &Volume, offset: u64, length: u32, most: usize) -> Vec<(u32, u32
     extents.into_iter().map(|Extent { length, status }| (length, status)).collect()
 }
 
-/// Without a cache nothing is held, with one what was read and written, and it is told what the
-/// backing file does not have.
+/// Without a cache nothing is cached. With one, blocks read and written are, and the reply marks
+/// those that the backing file does not have.
 #[test]
 fn it_is_told_which_blocks_the_cache_holds() {
     const BLOCK: u32 = 4096;
@@ -359,20 +359,20 @@ fn it_is_told_which_blocks_the_cache_holds() {
     drop(bare);
     for write_back in [false, true] {
         let mut spec = spec(&folder, 8 << 20, BLOCK);
-        // Lets every page in.
+        // Admits every page.
         spec.cache.iter_mut().for_each(|cache| {
             (cache.policy, cache.write_back) = ("lru".to_string(), write_back);
         });
         let volume = Volume::open(&spec).unwrap();
         let dirty = if write_back { 3 } else { 1 };
-        // The first blocks of a volume that writes back are in the cache from the beginning.
+        // The first blocks of a write-back volume are in the cache from the beginning.
         let begin = 1 << 20;
         let (place, rest) = (u64::from(begin), SIZE - begin);
         assert_eq!(runs(&volume, place, rest, 9), [(rest, 0)]);
         let at = |block: u32| u64::from(begin + block * BLOCK);
         volume.read(at(2), 3 * BLOCK).unwrap();
         volume.write(at(4), room(&volume, at(4), &[2; 8192]), Reason::None, false).unwrap();
-        // Far away: beyond what is looked up at once.
+        // Far away: beyond one lookup.
         volume.read(at(5000), BLOCK).unwrap();
         let near = [(2 * BLOCK, 0), (2 * BLOCK, 1), (2 * BLOCK, dirty)];
         let expected = match write_back {
@@ -387,7 +387,7 @@ fn it_is_told_which_blocks_the_cache_holds() {
         assert_eq!(runs(&volume, at(2) - 1, 2, 9), [(1, 0), (1, 1)]);
         assert_eq!(runs(&volume, at(2) + 1, 1, 1), [(1, 1)]);
         assert!(volume.residency(place, SIZE, 1).is_err());
-        // What is overwritten by zeros of no page is not held any more.
+        // Blocks overwritten by zeros of no page are not cached any more.
         volume.trim(at(0), 4 * BLOCK, false).unwrap();
         assert_eq!(runs(&volume, place, 5 * BLOCK, 9), [(4 * BLOCK, 0), (BLOCK, dirty)]);
         volume.close().unwrap();

@@ -1,4 +1,4 @@
-//! A second tier of either kind.
+//! A second tier, write-through or write-back.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::write_back::BackTier;
 /// A second tier.
 #[derive(Clone, Debug)]
 pub enum AnyTier {
-    /// Writes go through.
+    /// Writes go through to storage.
     Through(Arc<SecondTier>),
-    /// Writes stay.
+    /// Writes stay in the cache.
     Back(Arc<BackTier>),
 }
 
@@ -29,7 +29,7 @@ impl AnyTier {
     }
 
     /// Returns the residency of `range` as consecutive runs that cover it: the end and the state of
-    /// each run. Holds the tables for one look for each page of the range.
+    /// each run. Locks the tables once per page of the range.
     pub fn residency(&self, range: Range<u64>) -> Vec<(u64, Residency)> {
         match self {
             AnyTier::Through(tier) => tier.cache().residency(range),
@@ -37,9 +37,9 @@ impl AnyTier {
         }
     }
 
-    /// Makes copies of pages read wait from now on, so that no reader waits for their writes.
-    /// [`AnyTier::write_waiting`], which a background thread calls now and then, writes them, and
-    /// so does the release of the tier. No more wait than few.
+    /// Delays the writes of copies of pages read, so that no reader waits for them.
+    /// [`AnyTier::write_waiting`], which a background thread calls regularly, writes them, and so
+    /// does the release of the tier. At most a few copies wait.
     pub fn let_copies_wait(&self) {
         match self {
             AnyTier::Through(tier) => tier.let_copies_wait(),
@@ -47,7 +47,7 @@ impl AnyTier {
         }
     }
 
-    /// Writes copies that wait, if they are many; or any, if `even_few`.
+    /// Writes the waiting copies if there are many; any number if `even_few`.
     pub fn write_waiting(&self, even_few: bool) {
         match self {
             AnyTier::Through(tier) => tier.write_waiting(even_few),
@@ -55,7 +55,7 @@ impl AnyTier {
         }
     }
 
-    /// The tier as a device.
+    /// Returns the tier as a device.
     pub fn device(&self) -> Arc<dyn Device> {
         match self {
             AnyTier::Through(tier) => tier.clone(),

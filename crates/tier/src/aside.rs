@@ -1,8 +1,8 @@
-//! A look-aside cache: on a miss the caller fetches the page from its own storage, which is no
-//! device. So nothing waits in a thread for storage that is far away.
+//! A look-aside cache: on a miss the caller fetches the page from its own storage, which is not a
+//! device. So no thread blocks on remote storage.
 //!
-//! Of a tier that is used so, each page has one place for ever: another version of it is another
-//! page. The device below it only has to take writes.
+//! In such a tier each page has one place forever: another version of it is another page. The
+//! device below only needs to accept writes.
 
 use std::io::IoSliceMut;
 use std::ops::Range;
@@ -15,14 +15,14 @@ use crate::cache::{Fill, Found, PageLocation};
 use crate::parts::{FromCache, ToCache};
 use crate::second_tier::SecondTier;
 
-/// A page that is asked for.
+/// A requested page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Asked {
     /// The page.
     pub page: PageId,
     /// Place of the page on storage, in bytes.
     pub range: Range<u64>,
-    /// `true` if the policy is not notified; on a miss the page is then not kept.
+    /// Set if the policy is not notified; on a miss the page is then not kept.
     pub is_quiet: bool,
 }
 
@@ -35,7 +35,7 @@ pub enum Answer {
     Absent(Option<Ticket>),
 }
 
-/// Room for a page, for [`SecondTier::keep`]. Dropped, it is given back.
+/// Reserved room for a page, used by [`SecondTier::keep`]. Dropping it releases the room.
 pub struct Ticket {
     tier: Arc<SecondTier>,
     range: Range<u64>,
@@ -57,8 +57,8 @@ impl Drop for Ticket {
 }
 
 impl SecondTier {
-    /// Asks for pages; answers are in their order. Copies in the cache are read from its device; a
-    /// copy with a wrong checksum counts as absent.
+    /// Asks for pages; the answers have the same order. Copies are read from the cache's device,
+    /// and a copy with a wrong checksum counts as absent.
     pub fn ask(self: &Arc<Self>, pages: &[Asked]) -> Vec<Answer> {
         let mut found = Vec::new();
         let mut answers = self.look_for(pages, &mut found);
@@ -90,8 +90,8 @@ impl SecondTier {
         answers
     }
 
-    /// The policy's part of [`SecondTier::ask`]; `found` gets the copies, each with its page's
-    /// place in `pages`.
+    /// Consults the policy for [`SecondTier::ask`]; `found` gets the copies, each with its page's
+    /// index in `pages`.
     fn look_for(self: &Arc<Self>, pages: &[Asked], found: &mut Vec<(usize, Found)>) -> Vec<Answer> {
         if self.is_off() {
             return pages.iter().map(|_| Answer::Absent(None)).collect();
@@ -121,7 +121,7 @@ impl SecondTier {
         pages.iter().enumerate().map(look).collect()
     }
 
-    /// Keeps pages that were read from storage, each of the length asked for.
+    /// Keeps pages that were read from storage, each with the requested length.
     pub fn keep(&self, kept: Vec<(Ticket, &[u8])>) {
         let mut bytes = Vec::with_capacity(kept.len());
         let mut fills = Vec::with_capacity(kept.len());
@@ -136,7 +136,7 @@ impl SecondTier {
         self.fill(fills, |to| bytes.get(to.request).copied());
     }
 
-    /// Frees the room of pages that nobody asks for any more.
+    /// Frees the room of pages that are no longer needed.
     pub fn forget(&self, pages: Range<u64>) {
         let mut cache = self.cache();
         for page in cache.pages_within(pages) {

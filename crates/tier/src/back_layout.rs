@@ -1,10 +1,10 @@
-//! Layout of the file of a tier that writes back: drawn in `write_back::format`.
+//! Layout of the file of a write-back tier; `write_back::format` shows it.
 
 use crate::directory::{ENTRY_BYTES, Layout};
 
 /// Alignment of headers, snapshots and batches of the journal, in bytes.
 pub(super) const BLOCK: u64 = 4096;
-/// Bytes of a journal: 16 for each slot, within these.
+/// Bytes of a journal: 16 for each slot, clamped to this range.
 const JOURNAL: std::ops::RangeInclusive<u64> = 64 << 10..=64 << 20;
 
 /// Offsets of the parts of the file.
@@ -17,7 +17,7 @@ pub(super) struct BackLayout {
 }
 
 impl BackLayout {
-    /// Layout of as many slots as `bytes` have room for.
+    /// Returns the layout with the most slots that fit into `bytes`.
     pub fn within(bytes: u64, slot_bytes: u32, unit: u32) -> BackLayout {
         let journal_for = |slots: u64| {
             let bytes = (slots * 16).clamp(*JOURNAL.start(), *JOURNAL.end());
@@ -31,7 +31,7 @@ impl BackLayout {
         BackLayout { slots, journal_bytes: journal_for(most), bytes }
     }
 
-    /// The least that has room for `slots` slots.
+    /// Returns the fewest bytes that have room for `slots` slots.
     pub fn least_bytes(slots: u64, slot_bytes: u32) -> u64 {
         4 * BLOCK + *JOURNAL.start() + slots * (u64::from(slot_bytes) + 2 * ENTRY_BYTES)
     }

@@ -32,14 +32,14 @@ const MAGIC: &[u8; 8] = b"MILLBASE";
 const VERSION: u32 = 1;
 const NAME: usize = 56;
 
-/// Says of a device that the rest of it is in a cache.
+/// States that a cache has the rest of a device's data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BackMark {
-    /// Of the pair of a device and a cache.
+    /// Id of the pair of a device and a cache.
     pub uuid: [u8; 16],
     /// Number of times the pair was opened.
     pub generation: u64,
-    /// Bytes of a page, at most.
+    /// Maximum bytes of a page.
     pub page_bytes: u32,
     /// Places and lengths of pages are multiples of this number of bytes.
     pub unit: u32,
@@ -48,7 +48,7 @@ pub struct BackMark {
 }
 
 impl BackMark {
-    /// Writes the mark over the first sector of `sector`, which is as long or longer.
+    /// Writes the mark over the first sector of `sector`, which may be longer.
     pub fn write(&self, sector: &mut [u8]) {
         let Some(sector) = sector.get_mut(..MARK_BYTES) else { return };
         let name = self.cache.as_os_str().as_encoded_bytes();
@@ -73,7 +73,7 @@ impl BackMark {
         }
     }
 
-    /// The mark in these bytes, if there is one.
+    /// Returns the mark in these bytes, if there is one.
     pub fn parse(sector: &[u8]) -> Option<BackMark> {
         let sector = sector.get(..MARK_BYTES)?;
         let is_one = sector.get(8..16)? == MAGIC && u32_at(sector, 16) == VERSION;
@@ -90,7 +90,7 @@ impl BackMark {
         })
     }
 
-    /// The mark of `device`, if it has one.
+    /// Reads the mark of `device`, if it has one.
     ///
     /// # Errors
     /// The device fails.

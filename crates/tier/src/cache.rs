@@ -4,11 +4,12 @@
 //! - A *frame* is a page that is kept; the policy decides on frames. A *slot* is room in the
 //!   cache's file, with the page's *copy*. There are some more slots than frames: a slot whose copy
 //!   is being read or written stays until that is done, whatever page has the frame by then.
-//! - So the policy's decisions depend on the requests and their order alone, never on I/O: they are
-//!   those of the simulated cache (`lab::tier2`, model `read`). A frame without a copy, since it is
-//!   being written, or was lost, or there was no slot, is a hit whose page is read from storage.
-//! - A copy is of a page *at a place*: one that is written elsewhere has no use for it. An index by
-//!   place finds the copies of overwritten ranges.
+//! - So the policy's decisions depend only on the requests and their order, never on I/O. They are
+//!   those of the simulated cache (`lab::tier2`, model `read`). A frame may have no copy, because
+//!   the copy is being written, was lost, or found no slot. A request for it is a hit, and its page
+//!   is read from storage.
+//! - A copy is of a page *at a place*: it is useless once the page is written elsewhere. An index
+//!   by place finds the copies of overwritten ranges.
 //! - A *fill* is a copy on its way into a slot. It counts only if no other request of the page, and
 //!   no write of anything but pages, began after it, and no write of the page ended after it began.
 
@@ -25,7 +26,7 @@ use crate::directory::{Entry, Layout};
 use crate::dirty::EXTENT_BYTES;
 use crate::frames::{COOLING, DIRTY, Frame, Frames, HAS_COPY, RESIDENT, Slot, frames_of};
 
-/// A copy to be read; to be given back with [`Cache::unpin`].
+/// A copy to be read; released with [`Cache::unpin`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub slot: u32,
@@ -33,7 +34,7 @@ pub(super) struct Found {
     frame: FrameId,
 }
 
-/// A copy to be written; to be given back with [`Cache::filled`].
+/// A copy to be written; ended with [`Cache::filled`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fill {
     pub slot: u32,
@@ -42,11 +43,11 @@ pub(super) struct Fill {
     others: u64,
 }
 
-/// A write of a page to storage, under way.
+/// A write of a page to storage, in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Write {
     page: PageId,
-    /// The fill that began with it, if the page is kept.
+    /// Number of the fill that began with it, if the page is kept.
     number: Option<u32>,
     range: Range<u64>,
 }
@@ -59,22 +60,22 @@ pub(super) enum PageLocation {
     Storage(Option<Fill>),
 }
 
-/// A cache's tables and its policy. Of one thread at a time.
+/// A cache's tables and its policy. One thread at a time uses it.
 pub(super) struct Cache {
     pub policy: Box<dyn ErasedPolicyHost>,
     pub tables: Frames,
     pub counts: TierCounts,
     pub requests: u64,
     pub fills: u32,
-    /// Writes to storage of anything but pages; and where writes stay, of pages, too.
+    /// Number of writes to storage that are not pages; in a write-back tier, those of pages, too.
     pub others: u64,
     recorded: Option<Vec<(PageId, Mark)>>,
-    /// True if writes stay here, and every page that is requested is kept (li 5, model `rw`).
+    /// Set in a write-back tier, which keeps every requested page (li 5, model `rw`).
     writes_back: bool,
 }
 
 impl Cache {
-    /// An empty cache; `policy` makes the policy for its shape.
+    /// Returns an empty cache; `policy` creates the policy for its shape.
     pub fn new(
         layout: &Layout,
         seed: u64,
@@ -83,7 +84,7 @@ impl Cache {
         Cache::of(layout, frames_of(layout.slots), seed, false, policy)
     }
 
-    /// Creates a cache of that number of frames, which keeps writes.
+    /// Returns an empty write-back cache of `frames` frames.
     pub fn writing_back(
         layout: &Layout,
         frames: u32,
@@ -114,7 +115,7 @@ impl Cache {
         }
     }
 
-    /// Restores the frames of an earlier session, in the order of its last requests.
+    /// Restores the frames of an earlier session, in the order of their last requests.
     pub fn restore(&mut self, mut entries: Vec<Entry>) {
         entries.sort_unstable_by_key(|entry| entry.order);
         let mut slots = vec![false; self.tables.slots.len()];
@@ -155,8 +156,8 @@ impl Cache {
         Access { page, mark, now: self.policy.tick(), next: NEVER, next_read: NEVER }
     }
 
-    /// Tells the policy of a request; returns the page's frame, if it is kept, and whether it was
-    /// before.
+    /// Notifies the policy of a request. Returns the page's frame, if it is kept, and whether it
+    /// was kept before.
     pub fn request(&mut self, tag: Tag, mark: Mark) -> (Option<FrameId>, bool) {
         if let Some(recorded) = &mut self.recorded {
             recorded.push((tag.page, mark));
@@ -198,7 +199,7 @@ impl Cache {
             Some(frame) => frame,
             None => {
                 self.policy.evict(&mut self.tables, 1, Some((access.page, ghost_hit)));
-                // Without a victim, which would be the policy's fault, the page passes by.
+                // Without a victim, which would be a fault of the policy, the page is not kept.
                 self.tables.free_frame()?
             }
         };
@@ -210,7 +211,7 @@ impl Cache {
         Some(frame)
     }
 
-    /// A page is read that lies at `range`.
+    /// Begins a read of a page at `range`.
     pub fn read(&mut self, tag: Tag, range: Range<u64>) -> PageLocation {
         let (frame, was_kept) = self.request(tag, Mark::READ);
         self.counts.reads += 1;
@@ -226,7 +227,7 @@ impl Cache {
         PageLocation::Storage(self.begin_fill(frame))
     }
 
-    /// The copy of a page that lies at `range`, if there is one; the policy does not get to know.
+    /// Returns the copy of a page at `range`, if there is one, without notifying the policy.
     pub fn peek(&mut self, page: PageId, range: Range<u64>) -> Option<Found> {
         let frame = self.tables.table.get(page).map(FrameId)?;
         let copy = self.tables.copy_of(frame)?;
@@ -235,14 +236,14 @@ impl Cache {
         is_it.then_some(Found { slot: copy.slot, checksum: copy.checksum, frame })
     }
 
-    /// Nobody asks for the page any more.
+    /// Forgets a page that is no longer needed.
     pub fn forget(&mut self, page: PageId) {
         let Some(frame) = self.tables.table.get(page).map(FrameId) else { return };
         self.tables.vacate(frame);
         self.policy.forget(frame);
     }
 
-    /// The pages that are kept and have these numbers.
+    /// Returns the kept pages with these numbers.
     pub fn pages_within(&self, pages: Range<u64>) -> Vec<PageId> {
         let frames = &self.tables.frames;
         if pages.end.saturating_sub(pages.start) <= frames.len() as u64 {
@@ -252,8 +253,8 @@ impl Cache {
         kept.map(|frame| PageId(frame.page)).filter(|page| pages.contains(&page.0)).collect()
     }
 
-    /// A page is about to be written to `range`; [`Cache::wrote`] is called when it was. What may
-    /// be kept of it is a fill, as for a page that is read.
+    /// Begins a write of a page to `range`; [`Cache::wrote`] ends it. The copy to be kept is a
+    /// fill, like that of a page read.
     pub fn write(&mut self, tag: Tag, range: Range<u64>) -> (Write, Option<Fill>) {
         let mark = Mark::WRITE.with_reason(tag.reason);
         let (frame, was_kept) = self.request(tag, mark);
@@ -280,7 +281,7 @@ impl Cache {
         }
     }
 
-    /// Anything else is about to be written to `range`, or was, or it is cut off.
+    /// Records a write of anything but a page to `range`, before and after it, or a truncation.
     pub fn overwrite(&mut self, range: Range<u64>) {
         self.others += 1;
         self.tables.overwrite(range, None);
@@ -293,7 +294,7 @@ impl Cache {
         any
     }
 
-    /// Begins to fill the frame anew: drops its outdated copy and takes a slot.
+    /// Begins to fill the frame again: drops its outdated copy and takes a slot.
     pub fn begin_fill(&mut self, frame: FrameId) -> Option<Fill> {
         self.tables.drop_copy(frame);
         self.fills = self.fills.wrapping_add(1);
@@ -318,7 +319,7 @@ impl Cache {
         self.tables.unpin(found.slot);
     }
 
-    /// Ends a fill: the copy of `range` has this checksum; `None`: there is no copy.
+    /// Ends a fill. The copy of `range` has this checksum; `None` if it could not be written.
     pub fn filled(&mut self, fill: Fill, range: Range<u64>, checksum: Option<u64>) {
         let Fill { slot, frame, number, others } = fill;
         let is_newest = |entry: &&mut Frame| entry.fill == number && entry.flags & RESIDENT != 0;
@@ -338,7 +339,8 @@ impl Cache {
         self.tables.unpin(slot);
     }
 
-    /// The file cannot get longer: it has room for `slots`. Returns whether that is new.
+    /// Limits the file, which cannot grow further, to `slots`. Returns `true` if the limit is lower
+    /// than before.
     pub fn limit_slots(&mut self, slots: u32) -> bool {
         let is_less = slots < self.tables.usable_slots;
         self.tables.usable_slots = self.tables.usable_slots.min(slots);
@@ -354,7 +356,7 @@ impl Cache {
         self.others += 1;
     }
 
-    /// The directory, to be kept for the next session.
+    /// Returns the directory, to be kept for the next session.
     pub fn entries(&self) -> Vec<Entry> {
         let kept = self.tables.frames.iter().filter(|frame| frame.flags & HAS_COPY != 0);
         let entry = |frame: &Frame| {
@@ -386,7 +388,7 @@ impl Cache {
         (tables + self.policy.bytes()) as u64
     }
 
-    /// From now on requests are recorded, in the order in which the policy gets them.
+    /// Records requests from now on, in the order in which the policy gets them.
     pub fn record(&mut self) {
         self.recorded = Some(Vec::new());
     }
@@ -395,7 +397,7 @@ impl Cache {
         self.recorded.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Verifies the invariants between requests, and the policy's own.
+    /// Verifies the invariants between requests, and those of the policy.
     pub fn check(&self) -> Result<(), String> {
         let resident = |(_, frame): &(usize, &Frame)| frame.flags & RESIDENT != 0;
         let all = self.tables.frames.iter().enumerate().filter(resident);

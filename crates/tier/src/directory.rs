@@ -38,14 +38,14 @@ use crate::error::TierError;
 /// The version that this code reads and writes.
 const VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"MILLTIER";
-/// Magic of a tier that writes back; the caller has checked whether it has anything to lose.
+/// Magic of a write-back tier. The caller has checked whether it has data to lose.
 pub(super) const BACK_MAGIC: [u8; 8] = *b"MILLBACK";
 const HEADER_BYTES: u64 = 4096;
 pub(super) const ENTRY_BYTES: u64 = 48;
-/// Of the header, all that has a meaning.
+/// Bytes of the header in use.
 const USED: usize = 88;
 
-/// Identity of the storage below a tier: a copy is of use only above the storage it was made of.
+/// Identity of the storage below a tier. A copy is valid only above the storage it was made of.
 pub type Identity = [u8; 32];
 
 /// Offsets of the parts of a tier's file.
@@ -53,20 +53,20 @@ pub type Identity = [u8; 32];
 pub(super) struct Layout {
     /// Bytes of a slot.
     pub slot_bytes: u32,
-    /// Unit of which offsets of pages are multiples.
+    /// Offsets of pages are multiples of this.
     pub unit: u32,
     pub slots: u32,
 }
 
 impl Layout {
-    /// Layout of as many slots as `bytes` have room for.
+    /// Returns the layout with the most slots that fit into `bytes`.
     pub fn within(bytes: u64, slot_bytes: u32, unit: u32) -> Layout {
         let room = bytes.saturating_sub(2 * HEADER_BYTES);
         let slots = room / (u64::from(slot_bytes) + ENTRY_BYTES);
         Layout { slot_bytes, unit, slots: u32::try_from(slots).unwrap_or(u32::MAX >> 1) }
     }
 
-    /// Bytes of a file with `slots` slots.
+    /// Returns the bytes of a file with `slots` slots.
     pub fn bytes_of(slots: u64, slot_bytes: u32) -> u64 {
         2 * HEADER_BYTES + slots * (u64::from(slot_bytes) + ENTRY_BYTES)
     }
@@ -84,7 +84,7 @@ impl Layout {
     }
 }
 
-/// A page of the directory.
+/// A page in the directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Entry {
     pub page: u64,
@@ -154,7 +154,7 @@ fn write_header(
     Ok(())
 }
 
-/// Makes the file one of an open tier, durably: whatever it holds is of no use after a crash.
+/// Marks the file as one of an open tier, durably: after a crash its content is void.
 pub(super) fn mark_open(device: &dyn Device, layout: &Layout) -> Result<(), TierError> {
     if device.length() < layout.slots_begin() {
         device.grow(layout.slots_begin())?;
@@ -166,8 +166,8 @@ pub(super) fn mark_open(device: &dyn Device, layout: &Layout) -> Result<(), Tier
     Ok(())
 }
 
-/// Writes the directory and makes the file one of a closed tier, durably. Every copy has been
-/// written.
+/// Writes the directory and marks the file as one of a closed tier, durably. Every copy must have
+/// been written.
 pub(super) fn mark_closed(
     device: &dyn Device,
     layout: &Layout,
@@ -182,7 +182,7 @@ pub(super) fn mark_closed(
     for (at, piece) in bytes.chunks(1 << 20).enumerate() {
         device.write(HEADER_BYTES + ((at as u64) << 20), piece)?;
     }
-    // The header comes last: a file with one that states so holds a whole directory.
+    // The header comes last: a file whose header states this has a complete directory.
     device.sync()?;
     let (entries, checksum) = (entries.len() as u64, xxh3_64(&bytes));
     write_header(device, layout, Some(&Closed { entries, checksum, identity }))?;
@@ -190,11 +190,11 @@ pub(super) fn mark_closed(
     Ok(())
 }
 
-/// Reads the directory of a tier that was closed above the same storage contents; empty if it is of
-/// no use.
+/// Reads the directory of a tier that was closed above the same storage contents. Returns an empty
+/// one if it is invalid.
 ///
 /// # Errors
-/// The device fails, or the file is no tier's.
+/// The device fails, or the file belongs to something else.
 pub(super) fn load(
     device: &dyn Device,
     layout: &Layout,
@@ -259,7 +259,7 @@ pub(super) fn load(
     Ok(all.filter(is_possible).collect())
 }
 
-/// Returns whether `device` holds something that is no tier.
+/// Returns `true` if `device` holds something other than a tier.
 pub(super) fn is_other_file(device: &dyn Device) -> Result<bool, TierError> {
     if is_unmarked(device)? {
         return Ok(false);
@@ -272,8 +272,8 @@ pub(super) fn is_other_file(device: &dyn Device) -> Result<bool, TierError> {
     Ok(![MAGIC, BACK_MAGIC].iter().any(|magic| header.get(8..16) == Some(&magic[..])))
 }
 
-/// Returns whether `device` holds only zeros, which a creation that was interrupted leaves. An end
-/// of less than a block cannot be read: a tier may be there, made on a device of smaller blocks.
+/// Returns `true` if `device` holds only zeros, which an interrupted creation leaves. An end of
+/// less than a block cannot be read, and might hold a tier made on a device of smaller blocks.
 fn is_unmarked(device: &dyn Device) -> Result<bool, TierError> {
     let mut block = AlignedBuffer::new(HEADER_BYTES as usize);
     let length = device.length();
@@ -379,7 +379,7 @@ mod tests {
         }
     }
 
-    /// A device of which only whole blocks can be read.
+    /// A device that can only be read in whole blocks.
     struct Blocks(MemoryDevice, u64);
 
     impl Device for Blocks {
@@ -431,7 +431,7 @@ mod tests {
         let blocks = |bytes: &[u8]| Blocks(MemoryDevice::from_bytes(bytes), 4096);
         assert_eq!(load(&blocks(&bytes), &layout, Some([7; 32])).unwrap(), entries());
         assert!(!is_other_file(&blocks(&bytes)).unwrap());
-        // What is no tier, or may be none, is left alone there, too.
+        // Anything that is not a tier, or may not be one, is left alone there, too.
         for other in [&[7; 5000][..], &[0; 5000], &[7; 100], &[0; 100]] {
             let error = load(&blocks(other), &layout, None).unwrap_err();
             assert!(matches!(error, TierError::NotATier { .. }), "{error}");

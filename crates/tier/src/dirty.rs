@@ -1,13 +1,12 @@
-//! Data that the cache of a tier that writes back has and storage lacks, by place.
+//! Extents: data in the cache of a write-back tier that storage lacks, by place.
 //!
 //! - An *extent* is such a copy. Extents never overlap, and no clean copy overlaps one.
-//! - Its *owner* is the frame whose page it is. Without one it is *retiring*: its page was evicted,
-//!   or is at another place now, and it is to be written to storage.
-//!   Of these, one that *moved* is needed by the last checkpoint only, if at all: it will be
-//!   discarded soon, and goes last.
-//! - A *change* is a place whose extent is another one than the directory on the cache's device
-//!   says. A slot that the directory names is *mapped*, and nothing else is written to it before
-//!   the directory says otherwise, durably.
+//! - Its *owner* is the frame of its page. An extent without an owner is *retiring*: its page was
+//!   evicted, or is at another place now, and the extent is to be written to storage. At most the
+//!   last checkpoint needs one that *moved*. It will be discarded soon, so it is written last.
+//! - A *change* is a place whose extent differs from the directory on the cache's device. A slot
+//!   that the directory names is *mapped*. It is not reused before the directory durably names
+//!   another one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
@@ -34,7 +33,7 @@ pub(super) struct Extent {
     pub(super) page: u64,
     pub(super) order: u64,
     pub(super) mark: u32,
-    /// A frame, or [`NO_OWNER`].
+    /// Number of a frame, or [`NO_OWNER`].
     pub(super) owner: u32,
     pub(super) flags: u8,
 }
@@ -52,25 +51,26 @@ impl Extent {
 /// All extents.
 pub(super) struct Dirty {
     extents: BTreeMap<u64, Extent>,
-    /// Places, the first to go in front. Those whose extent is not retiring are passed over.
+    /// Places of retiring extents, the next one in front. Entries whose extent is not retiring are
+    /// skipped.
     queue: VecDeque<u64>,
     /// Like `queue`, for extents whose pages moved.
     queue_moved: VecDeque<u64>,
     retiring: usize,
-    /// Of these, those that moved.
+    /// Number of retiring extents that moved.
     moved: usize,
-    /// Ranges of storage that are being written, by where they begin: of extents that may be gone
-    /// meanwhile, since a newer version came.
+    /// Ranges of storage that are being written, by their beginning. A newer version may have
+    /// replaced an extent in the meantime.
     being_written: BTreeMap<u64, u64>,
-    /// Places.
+    /// Places that differ from the directory.
     changes: BTreeSet<u64>,
     /// Mapped slots whose extents are gone.
     unmapping: Vec<u32>,
-    /// Bytes of an extent at most.
+    /// Maximum bytes of an extent.
     longest: u64,
 }
 
-/// Bytes of memory for each slot, at most.
+/// Maximum bytes of memory for each slot.
 pub(super) const EXTENT_BYTES: u64 = 2 * (size_of::<Extent>() as u64 + 8) + 24;
 
 impl Dirty {
@@ -92,17 +92,17 @@ impl Dirty {
         self.extents.len()
     }
 
-    /// Extents that are to be written to storage.
+    /// Returns the number of extents to be written to storage.
     pub(super) fn retiring(&self) -> usize {
         self.retiring
     }
 
-    /// Of these, those that wait for a checkpoint.
+    /// Returns the number of retiring extents that wait for a checkpoint.
     pub(super) fn moved(&self) -> usize {
         self.moved
     }
 
-    /// Slots that are free once the directory is durable.
+    /// Returns the number of slots that are free once the directory is durable.
     pub(super) fn unmapping(&self) -> usize {
         self.unmapping.len()
     }
@@ -119,7 +119,7 @@ impl Dirty {
         self.extents.get_mut(&place)
     }
 
-    /// The extents that overlap with `range`, in order.
+    /// Returns the extents that overlap `range`, in order.
     pub(super) fn within(&self, range: Range<u64>) -> impl Iterator<Item = &Extent> {
         let (begin, from) = (range.start, range.start.saturating_sub(self.longest));
         let near = self.extents.range(from..range.end.max(from));
@@ -130,7 +130,7 @@ impl Dirty {
         self.within(range).next().is_none()
     }
 
-    /// A new extent, where there is none. The directory does not know it yet.
+    /// Adds an extent where there is none. The directory does not have it yet.
     pub(super) fn insert(&mut self, extent: Extent) {
         debug_assert!(self.is_clean(extent.range()), "extents do not overlap");
         let place = extent.copy.offset;
@@ -141,7 +141,7 @@ impl Dirty {
         }
     }
 
-    /// There is none any more; `is_mapped`: its slot is.
+    /// Removes the extent at `place`; `is_mapped` if its slot is mapped.
     pub(super) fn remove(&mut self, place: u64, is_mapped: bool) -> Option<Extent> {
         let extent = self.extents.remove(&place)?;
         self.leave(&extent);
@@ -152,7 +152,7 @@ impl Dirty {
         Some(extent)
     }
 
-    /// Nobody's page is at `place` any more: it `moved`, or was evicted.
+    /// Retires the extent at `place`: its page `moved`, or was evicted.
     pub(super) fn orphan(&mut self, place: u64, moved: bool) {
         if let Some(extent) = self.extents.get_mut(&place) {
             extent.owner = NO_OWNER;
@@ -161,7 +161,7 @@ impl Dirty {
         }
     }
 
-    /// An extent is not retiring any more.
+    /// Records that an extent is no longer retiring.
     fn leave(&mut self, extent: &Extent) {
         if extent.has(RETIRING) {
             self.retiring -= 1;
@@ -169,7 +169,7 @@ impl Dirty {
         }
     }
 
-    /// The extent at `place` is to be written to storage.
+    /// Marks the extent at `place` as retiring.
     pub(super) fn retire(&mut self, place: u64) {
         let Some(extent) = self.extents.get_mut(&place) else { return };
         if !extent.has(RETIRING | PINNED) {
@@ -184,8 +184,8 @@ impl Dirty {
         }
     }
 
-    /// Takes up to `most` extents out of the queues that nothing happens to; they are busy then.
-    /// Those that moved are taken only if there are too few others, and `moved_too`.
+    /// Takes up to `most` idle extents out of the queues, and marks them as busy. Extents that
+    /// moved are taken only if there are too few others, and `moved_too` is set.
     pub(super) fn take_retiring(&mut self, most: usize, moved_too: bool) -> Vec<Extent> {
         let mut taken = Vec::new();
         let mut queue = std::mem::take(&mut self.queue);
@@ -224,7 +224,7 @@ impl Dirty {
         }
     }
 
-    /// The extent at `place` is about to be written to storage.
+    /// Begins to write the extent at `place` to storage.
     pub(super) fn begin_writing(&mut self, place: u64) {
         if let Some(extent) = self.extents.get_mut(&place) {
             extent.flags |= BUSY;
@@ -244,7 +244,7 @@ impl Dirty {
         near.any(|(_, end)| *end > range.start)
     }
 
-    /// Takes the changes for the directory: places, and slots that are not to be mapped any more.
+    /// Takes the changes for the directory: places, and slots to be unmapped.
     pub(super) fn take_changes(&mut self) -> (BTreeSet<u64>, Vec<u32>) {
         (std::mem::take(&mut self.changes), std::mem::take(&mut self.unmapping))
     }

@@ -31,7 +31,7 @@ pub enum TierError {
         /// The file.
         path: PathBuf,
     },
-    /// The file was written by another store, or by this one at another time.
+    /// The cache belongs to another store, or to this one at another time.
     #[error(
         "the second tier {} has writes of another store than {}, or of another time of it: open \
          the two that were used together last, or name another file as the second tier",
@@ -41,10 +41,10 @@ pub enum TierError {
     NotItsStore {
         /// The cache's file.
         path: PathBuf,
-        /// The store's.
+        /// The store's file.
         store: PathBuf,
     },
-    /// The store has writes in a second tier, and that is not there.
+    /// The last writes are in a second tier, which is missing.
     #[error(
         "{} is not whole: what was written last is in its second tier, which was {}: open it with \
          that one, for writing; if that is lost, `millpond dump --salvage` saves what is here",
@@ -54,10 +54,10 @@ pub enum TierError {
     CacheMissing {
         /// The store's file.
         path: PathBuf,
-        /// Path of the cache when it was used last.
+        /// Path of the cache at its last use.
         cache: PathBuf,
     },
-    /// The file has writes that the store has not, and another size than asked for.
+    /// The cache has writes that the store lacks, and its size differs from the requested one.
     #[error(
         "the second tier {} has writes that the store has not, and was made with {found} bytes, \
          not {asked}: open it with {found}, without write-back, and close it; then it can have \
@@ -67,12 +67,12 @@ pub enum TierError {
     OtherSize {
         /// The cache's file.
         path: PathBuf,
-        /// The size that it was made with, in bytes.
+        /// Size of the cache's file in bytes.
         found: u64,
-        /// The size given.
+        /// The requested size.
         asked: u64,
     },
-    /// The directory is damaged, and names data that the store lacks.
+    /// The directory is damaged, and the store needs its data.
     #[error(
         "the directory of the second tier {} is damaged: what it has of the store cannot be told; \
          restore a backup of the store",
@@ -82,7 +82,7 @@ pub enum TierError {
         /// The cache's file.
         path: PathBuf,
     },
-    /// The file is of a later version.
+    /// A later version wrote the file.
     #[error(
         "{} is a second tier of format {found}, of which this version of Millpond knows up to \
          {known}: use a newer one, or remove the file",
@@ -93,7 +93,7 @@ pub enum TierError {
         path: PathBuf,
         /// Format of the file.
         found: u32,
-        /// The newest that is known.
+        /// Newest format that this version supports.
         known: u32,
     },
     /// The tier's tables do not fit into memory.
@@ -102,19 +102,19 @@ pub enum TierError {
          that the store may use: make it smaller, or give more memory"
     )]
     TooLarge {
-        /// The size given.
+        /// The requested size.
         bytes: u64,
-        /// Bytes of memory that it takes.
+        /// Bytes of memory that the tables take.
         needs: u64,
-        /// Bytes of memory that there are.
+        /// Bytes of available memory.
         memory: u64,
     },
-    /// There is no room for pages.
+    /// The size leaves no room for pages.
     #[error("a second tier of {bytes} bytes has no room: give it at least {least}")]
     TooSmall {
-        /// The size given.
+        /// The requested size.
         bytes: u64,
-        /// The least that works.
+        /// Smallest size that works.
         least: u64,
     },
 }

@@ -10,27 +10,27 @@ use crate::copy::Copy;
 use crate::directory::Layout;
 use crate::dirty::Dirty;
 
-/// Slots beyond one for each frame, at most.
+/// Maximum number of slots beyond one for each frame.
 const SPARE_SLOTS: u32 = 256;
 /// Frames of the smallest tier.
 pub(super) const FRAMES_MIN: u32 = 8;
 
 pub(super) const RESIDENT: u8 = 1;
 pub(super) const COOLING: u8 = 2;
-/// There is a copy.
+/// The frame has a copy.
 pub(super) const HAS_COPY: u8 = 4;
-/// The page was written since it was admitted: for a policy that knows of writes.
+/// The page was written since it was admitted, for a policy that distinguishes writes.
 pub(super) const WRITTEN: u8 = 8;
-/// Storage lacks this copy: it is in `Frames::dirty`, too.
+/// Storage lacks this copy, which is in `Frames::dirty`, too.
 pub(super) const DIRTY: u8 = 16;
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct Frame {
     pub(super) page: u64,
     pub(super) copy: Copy,
-    /// When its page was requested last.
+    /// Order of the page's last request.
     pub(super) order: u64,
-    /// The last fill that began.
+    /// Number of the last fill that began.
     pub(super) fill: u32,
     pub(super) mark: u32,
     pub(super) flags: u8,
@@ -38,11 +38,11 @@ pub(super) struct Frame {
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct Slot {
-    /// Reads and writes of it under way.
+    /// Reads and writes of it in progress.
     pub(super) pins: u16,
-    /// Free as soon as there are none, and it is not mapped.
+    /// Set if the slot becomes free once it is neither pinned nor mapped.
     pub(super) is_over: bool,
-    /// The directory on the cache's device says, or may say, that a page's copy is here.
+    /// Set if the directory on the cache's device names the slot, or may.
     pub(super) is_mapped: bool,
 }
 
@@ -52,10 +52,10 @@ pub(super) struct Frames {
     pub(super) frames: Vec<Frame>,
     pub(super) slots: Vec<Slot>,
     pub(super) table: PageMap,
-    /// Frames that have copies, by where their pages lie, in units.
+    /// Frames with copies, by the places of their pages, in units.
     pub(super) by_place: PageMap,
     pub(super) unit: u64,
-    /// Units of a slot.
+    /// Units per slot.
     pub(super) slot_units: u64,
     pub(super) fresh_frames: u32,
     pub(super) free_frames: Vec<u32>,
@@ -64,35 +64,36 @@ pub(super) struct Frames {
     pub(super) usable_slots: u32,
     pub(super) free_slots: Vec<u32>,
     pub(super) evictions: u64,
-    /// Slots that are reserved for writes without another place.
+    /// Slots reserved for writes without another place.
     pub(super) reserved_slots: usize,
     /// Counts how often a slot's last pending I/O completed.
     pub(super) arrivals: u64,
     /// The value of [`Frames::arrivals`] that the waiting thread has seen; it waits until the
     /// counter moves past it.
     pub(super) awaited: Option<u64>,
-    /// Data that storage lacks; empty in a tier that writes through.
+    /// Data that storage lacks; empty in a write-through tier.
     pub(super) dirty: Dirty,
 }
 
-/// Number of frames of a tier that has room for `slots` copies.
+/// Returns the number of frames of a tier that has room for `slots` copies.
 pub(super) fn frames_of(slots: u32) -> u32 {
     slots - SPARE_SLOTS.min(slots / 8)
 }
 
-/// Slots without a frame, where writes stay: for copies that wait for storage.
+/// Returns the number of slots without a frame in a write-back tier, for copies that wait for
+/// storage.
 pub(super) fn spare_of(slots: u32) -> u32 {
     (slots / 8).max(4)
 }
 
-/// Bytes of memory for each frame, without the policy's.
+/// Bytes of memory for each frame, without the policy.
 pub(super) const FRAME_BYTES: u64 =
     size_of::<Frame>() as u64 + size_of::<Slot>() as u64 + 2 * TABLE_BYTES;
-/// Bytes of a hash table for each entry, at most.
+/// Maximum bytes of a hash table for each entry.
 const TABLE_BYTES: u64 = 32;
 
 impl Frames {
-    /// Empty ones, for `frames` pages.
+    /// Returns empty tables for `frames` pages.
     pub(super) fn new(layout: &Layout, frames: u32) -> Frames {
         let entries = frames as usize;
         let unit = u64::from(layout.unit.max(1));
@@ -121,7 +122,7 @@ impl Frames {
         (frame.flags & HAS_COPY != 0).then_some(frame.copy)
     }
 
-    /// The frame's copy is of no use any more: its page is elsewhere.
+    /// Drops the frame's copy, since its page is elsewhere.
     pub(super) fn drop_copy(&mut self, frame: FrameId) {
         self.drop_copy_of(frame, true);
     }
@@ -143,7 +144,7 @@ impl Frames {
         self.release(slot);
     }
 
-    /// The frame's page was written, or storage has it.
+    /// Records that the frame's page was written, or that storage has it.
     pub(super) fn set_written(&mut self, frame: FrameId, is_written: bool) {
         let Some(entry) = self.frames.get_mut(frame.index()) else { return };
         entry.flags = if is_written { entry.flags | WRITTEN } else { entry.flags & !WRITTEN };
@@ -184,7 +185,7 @@ impl Frames {
         self.slots.iter().any(|slot| slot.pins > 0)
     }
 
-    /// The directory on the cache's device does not name the slot any more.
+    /// Records that the directory on the cache's device does not name the slot any more.
     pub(super) fn unmap(&mut self, slot: u32) {
         let Some(entry) = self.slots.get_mut(slot as usize) else { return };
         entry.is_mapped = false;
@@ -194,12 +195,12 @@ impl Frames {
         }
     }
 
-    /// Slots that can be taken.
+    /// Returns the number of slots that can be taken.
     pub(super) fn slots_left(&self) -> usize {
         self.free_slots.len() + self.usable_slots.saturating_sub(self.fresh_slots) as usize
     }
 
-    /// Leaves those that are reserved.
+    /// Takes a free slot, except for the reserved ones.
     pub(super) fn free_slot(&mut self) -> Option<u32> {
         (self.slots_left() > self.reserved_slots).then(|| self.any_free_slot()).flatten()
     }
@@ -215,7 +216,7 @@ impl Frames {
         (slot < self.fresh_slots).then_some(slot)
     }
 
-    /// A frame without a page: fresh ones first, in ascending order.
+    /// Takes a frame without a page; fresh ones first, in ascending order.
     pub(super) fn free_frame(&mut self) -> Option<FrameId> {
         if (self.fresh_frames as usize) < self.frames.len() {
             self.fresh_frames += 1;
@@ -224,7 +225,7 @@ impl Frames {
         self.free_frames.pop().map(FrameId)
     }
 
-    /// The frame has no page any more.
+    /// Removes the frame's page.
     pub(super) fn vacate(&mut self, frame: FrameId) {
         self.drop_copy_of(frame, false);
         let Some(entry) = self.frames.get_mut(frame.index()) else { return };
@@ -233,7 +234,7 @@ impl Frames {
         self.free_frames.push(frame.0);
     }
 
-    /// Drops the copies in `range`, except that of `but` and those that storage lacks; returns
+    /// Drops the copies in `range`, except that of `but` and those that storage lacks. Returns
     /// `true` if there were any.
     pub(super) fn overwrite(&mut self, range: Range<u64>, but: Option<FrameId>) -> bool {
         let overlaps = |copy: Copy| {
@@ -285,7 +286,7 @@ impl Host for Frames {
     }
 
     fn state(&self, frame: FrameId) -> PageState {
-        // Where writes go through, no page is ever marked as written.
+        // In a write-through tier, no page is ever marked as written.
         match self.frames.get(frame.index()) {
             Some(entry) if entry.flags & WRITTEN != 0 => PageState::Dirty,
             _ => PageState::Clean,

@@ -1,9 +1,9 @@
 //! The second tier: a cache of pages on a fast device, above a slow one (li 1, 3).
 //!
-//! [`SecondTier`] writes through: all that it holds is on the slow device, too. [`BackTier`] writes
-//! back, with a journal. Either is a [`Device`](millpond_device::Device), and neither knows a
+//! [`SecondTier`] writes through: everything in it is on the slow device, too. [`BackTier`] writes
+//! back, with a journal. Both are a [`Device`](millpond_device::Device), and neither knows the
 //! store: pages are ranges of bytes with a [`Tag`](millpond_device::Tag). A look-aside cache, whose
-//! storage is no device, uses [`Asked`] and [`Ticket`].
+//! storage is not a device, uses [`Asked`] and [`Ticket`].
 #![deny(missing_docs)]
 
 mod any_tier;

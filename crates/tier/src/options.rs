@@ -9,15 +9,15 @@ use crate::frames::{FRAME_BYTES, FRAMES_MIN, frames_of, spare_of};
 /// Options of a second tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TierOptions {
-    /// Bytes of the cache's file at most.
+    /// Maximum bytes of the cache's file.
     pub bytes: u64,
-    /// Bytes of a page at most.
+    /// Maximum bytes of a page.
     pub page_bytes: u32,
-    /// Unit of which offsets and lengths of pages are multiples, in bytes.
+    /// Offsets and lengths of pages are multiples of this number of bytes.
     pub unit: u32,
     /// Seed of the policy's random choices.
     pub seed: u64,
-    /// True if writes stay in the cache.
+    /// Set if writes stay in the cache.
     pub writes_back: bool,
 }
 
@@ -34,7 +34,7 @@ impl TierOptions {
         if self.writes_back { self.back_layout().slots.slots } else { self.layout().slots }
     }
 
-    /// Pages that there is room for.
+    /// Returns the number of pages that fit.
     ///
     /// # Errors
     /// [`TierError::TooSmall`].
@@ -56,7 +56,7 @@ impl TierOptions {
         Ok(frames)
     }
 
-    /// Bytes of memory of a tier's tables, at most, without its policy.
+    /// Returns the most bytes of memory that a tier's tables take, without its policy.
     pub fn table_bytes(&self) -> u64 {
         let each = FRAME_BYTES + if self.writes_back { EXTENT_BYTES } else { 0 };
         u64::from(self.slots()) * each

@@ -1,4 +1,4 @@
-//! Parts of requests in tiers of both kinds: read from the cache or from below, and possibly kept.
+//! Parts of requests in both kinds of tiers: read from the cache or from below, and possibly kept.
 //! Also the growth of the cache's file.
 
 use std::io::IoSlice;
@@ -8,13 +8,13 @@ use millpond_device::{Device, DeviceError, ReadRequest, WriteRequest};
 
 use crate::cache::{Fill, Found};
 
-/// Slots that are written together: no more buffers go into one system call (`IOV_MAX`).
+/// Slots written together: one system call takes no more buffers (`IOV_MAX`).
 const TOGETHER: usize = 256;
-/// Bytes by which a cache's file grows: an eighth, within these.
+/// Bytes by which a cache's file grows: an eighth, clamped to this range.
 const GROWTH: RangeInclusive<u64> = 8 << 20..=64 << 20;
 
-/// Makes a cache's file so long that it has a slot that ends at `end`, and longer, up to `most`: by
-/// whole slots, as direct I/O asks for. One thread at a time.
+/// Grows a cache's file to `end`, the end of a slot, and further up to `most`, by whole slots for
+/// direct I/O. One thread at a time may call this.
 pub(super) fn grow_for_slot(
     fast: &dyn Device,
     slot_bytes: u64,
@@ -29,14 +29,14 @@ pub(super) fn grow_for_slot(
     }
 }
 
-/// One part of a request that is read from the cache.
+/// A part of a request that is read from the cache.
 pub(super) struct FromCache {
     pub request: usize,
     pub part: usize,
     pub found: Found,
 }
 
-/// One part of a request whose copy is to be written to the cache.
+/// A part of a request whose copy is to be written to the cache.
 pub(super) struct ToCache {
     pub request: usize,
     pub part: usize,
@@ -44,8 +44,8 @@ pub(super) struct ToCache {
     pub fill: Fill,
 }
 
-/// Writes copies to slots of `slot_bytes` bytes, in ascending order, those that lie in a row
-/// together. Returns the length and the outcome of each such row.
+/// Writes copies to slots of `slot_bytes` bytes, in ascending order, adjacent ones together.
+/// Returns the length and the outcome of each run of adjacent slots.
 pub(super) fn write_slots(
     fast: &dyn Device,
     slot_bytes: u32,
@@ -67,7 +67,7 @@ pub(super) fn write_slots(
     requests.into_iter().map(|request| (request.parts.len(), request.result)).collect()
 }
 
-/// Reads from `below` the parts that are there, those that lie in a row together.
+/// Reads the parts that are below, adjacent ones together.
 pub(super) fn read_below(
     below: &dyn Device,
     requests: &mut [ReadRequest<'_, '_>],

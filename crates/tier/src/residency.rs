@@ -1,4 +1,4 @@
-//! The data of which a tier has copies.
+//! Residency: the data that a tier has copies of.
 
 use std::ops::Range;
 
@@ -10,17 +10,17 @@ use crate::copy::Copy;
 /// State of some bytes in a tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Residency {
-    /// Nothing.
+    /// No copy.
     Absent,
     /// A copy of bytes that storage has.
     Clean,
-    /// The tier has data that storage lacks.
+    /// Data that storage lacks.
     Dirty,
 }
 
 impl Cache {
     /// Returns the residency of `range` as consecutive runs that cover it: the end and the state of
-    /// each run. Neighbours differ. Takes one look into a table for each unit.
+    /// each run. Neighbours differ. Looks up a table once per unit.
     pub fn residency(&self, range: Range<u64>) -> Vec<(u64, Residency)> {
         let tables = &self.tables;
         let end_of = |copy: &Copy| copy.offset.saturating_add(u64::from(copy.length));

@@ -1,14 +1,14 @@
 //! A device with a second tier: a slow one below, and a cache of its pages on a fast one.
 //!
-//! - **Write-through.** Each write goes to storage, and is done when that is; the cache has
-//!   copies. So it may be lost, wiped or exchanged at any time: the storage below is whole without
-//!   it.
-//! - **A copy is proven** by its checksum each time it is read. A page whose copy has a wrong
+//! - **Write-through.** Each write goes to storage, and completes when storage has it; the cache
+//!   has copies. So the cache may be lost, wiped or exchanged at any time: the storage below is
+//!   complete without it.
+//! - **A copy is verified** by its checksum each time it is read. A page whose copy has a wrong
 //!   checksum is read from storage.
-//! - **Warm restart.** A tier that is closed keeps its directory, for the storage as it was then
-//!   and no other (`Identity`); after a crash it is empty.
-//! - **A cache that fails** is done without: after some errors in a row it is out of use, with a
-//!   warning, until the store is opened again.
+//! - **Warm restart.** A tier that is closed keeps its directory, for the same storage contents and
+//!   no others (`Identity`). After a crash it is empty.
+//! - **A failing cache** is bypassed: after some errors in a row it is out of use, with a warning,
+//!   until the store is opened again.
 //!
 //! The mutex is held for the tables only, never during I/O.
 
@@ -16,8 +16,9 @@ use std::io::IoSliceMut;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{Mark, PageId};
 use millpond_device::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
@@ -68,14 +69,14 @@ impl std::fmt::Debug for SecondTier {
 }
 
 impl SecondTier {
-    /// A tier above `below`, with its cache on `fast`, which is empty or another tier's. `identity`
-    /// tells the present contents of `below` from those at another time; `None` where a cache must
-    /// not be kept.
+    /// Opens a tier above `below`. Its cache is on `fast`, which is empty or another tier's.
+    /// `identity` distinguishes the present contents of `below` from those at another time. It
+    /// returns `None` if the cache must not be kept.
     ///
     /// If `fast` fails, the tier is out of use from the beginning.
     ///
     /// # Errors
-    /// There is no room, or `fast` holds something else.
+    /// The cache has no room, or `fast` holds something else.
     pub fn open(
         below: Arc<dyn Device>,
         fast: Arc<dyn Device>,
@@ -86,7 +87,7 @@ impl SecondTier {
         options.frames()?;
         let layout = options.layout();
         match BackTier::is_pair(&*below, &*fast) {
-            // A cache that fails is done without, and its device is asked again below.
+            // A failing cache is bypassed, and its device is asked again below.
             Ok(false) | Err(TierError::Device(_)) => {}
             Ok(true) => {
                 let (path, store) = (fast.path().to_path_buf(), below.path().to_path_buf());
@@ -139,23 +140,23 @@ impl SecondTier {
         self.cache().record();
     }
 
-    /// Takes what was recorded.
+    /// Takes the recorded requests.
     pub fn recorded(&self) -> Vec<(PageId, Mark)> {
         self.cache().recorded()
     }
 
-    /// Verifies the tables and the policy, while nothing is read or written.
+    /// Verifies the tables and the policy. No read or write may be in progress.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the inconsistency.
     pub fn check(&self) -> Result<(), String> {
         self.cache().check()
     }
 
     pub(super) fn cache(&self) -> MutexGuard<'_, Cache> {
-        // A thread that panicked between two steps of the tables is a bug in them; what a cache has
-        // is proven when it is read.
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        // A thread that panicked between two steps of the tables is a bug in them. Copies are
+        // verified when they are read.
+        self.cache.lock().past_poison()
     }
 
     pub(super) fn is_off(&self) -> bool {
@@ -173,7 +174,7 @@ impl SecondTier {
             && u64::from(self.layout.slot_bytes).is_multiple_of(block)
     }
 
-    /// Notes a success or a failure of the cache's device.
+    /// Records a success or a failure of the cache's device.
     fn judge<T>(&self, result: Result<T, DeviceError>) -> Option<T> {
         let error = match result {
             Ok(value) => {
@@ -200,7 +201,7 @@ impl SecondTier {
         if end <= self.fast.length() {
             return Ok(());
         }
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         if end <= self.fast.length() {
             return Ok(());
         }
@@ -208,7 +209,7 @@ impl SecondTier {
         grow_for_slot(&*self.fast, bytes, end, self.layout.end())
     }
 
-    /// The cache's file cannot get longer.
+    /// Limits the cache to the slots that the file has, since it cannot grow.
     fn take_what_there_is(&self, error: &DeviceError) {
         let there = self.fast.length().saturating_sub(self.layout.slots_begin());
         let slots = there / u64::from(self.layout.slot_bytes);
@@ -218,7 +219,8 @@ impl SecondTier {
         }
     }
 
-    /// Writes copies to the cache, or has them wait; `bytes_of` are those of a part of a request.
+    /// Writes copies to the cache, or queues them; `bytes_of` returns the bytes of a part of a
+    /// request.
     pub(super) fn fill<'b>(
         &self,
         fills: Vec<ToCache>,
@@ -237,12 +239,12 @@ impl SecondTier {
         self.write_copies(fills.into_iter().map(copy).collect());
     }
 
-    /// Makes copies of pages read wait from now on, until [`SecondTier::write_waiting`] is called.
+    /// Queues copies of pages read from now on, until [`SecondTier::write_waiting`] is called.
     pub(super) fn let_copies_wait(&self) {
         self.waiting.begin(self.layout.slots - frames_of(self.layout.slots));
     }
 
-    /// Writes copies that wait, if they are many; or any, if `even_few`.
+    /// Writes the waiting copies if there are many; any number if `even_few`.
     pub(super) fn write_waiting(&self, even_few: bool) {
         let waiting = self.waiting.take(even_few);
         self.write_copies(waiting.iter().map(WaitingCopy::as_new).collect());
@@ -251,7 +253,7 @@ impl SecondTier {
     /// Returns `true` if the cache's file has room for a slot; extends the file if it can.
     fn has_room(&self, slot: u32) -> bool {
         match self.make_room(slot) {
-            // That there was room already is no success of the device's.
+            // If there was room already, this is not a success of the device.
             Ok(()) => true,
             Err(error) if error.is_disk_full() => {
                 self.take_what_there_is(&error);
@@ -286,8 +288,8 @@ impl SecondTier {
         }
     }
 
-    /// Asks for the pages of `requests`. Reads the parts that the cache has. Returns for each part
-    /// whether it is to be read from storage, and which of those are to be kept.
+    /// Asks for the pages of `requests`, and reads the parts that the cache has. Returns, for each
+    /// part, whether it has to be read from storage, and whether it is then kept.
     fn look_up(
         &self,
         requests: &[ReadRequest<'_, '_>],
@@ -323,7 +325,7 @@ impl SecondTier {
         (is_below, found, fills)
     }
 
-    /// Reads copies from the cache; returns the parts for which that was of no use.
+    /// Reads copies from the cache; returns the parts that could not be read from it.
     pub(super) fn read_copies(
         &self,
         requests: &mut [ReadRequest<'_, '_>],

@@ -1,27 +1,28 @@
-//! Copies of pages read, on their way into the cache. They are written at once, or later, many
-//! together, so that no reader waits for them.
+//! Copies of pages read that wait to be written to the cache. Writing many of them later, together,
+//! spares readers the wait.
 
 use std::ops::Range;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{MutexGuard, PoisonError};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_device::AlignedBuffer;
 
 use crate::cache::Fill;
 use crate::parts::ToCache;
 
-/// Copies that wait, at most, before they are written.
+/// Maximum number of copies that wait.
 const WAITING_MAX: usize = 64;
 
-/// A copy to be written; without bytes, the read was of no use.
+/// A copy to be written; without bytes, the read failed.
 pub(super) struct NewCopy<'b> {
     pub range: Range<u64>,
     pub fill: Fill,
     pub bytes: Option<&'b [u8]>,
 }
 
-/// A copy that waits, with bytes of its own.
+/// A waiting copy, which owns its bytes.
 pub(super) struct WaitingCopy {
     range: Range<u64>,
     fill: Fill,
@@ -29,39 +30,38 @@ pub(super) struct WaitingCopy {
 }
 
 impl WaitingCopy {
-    /// The copy as it is written.
+    /// Returns the copy in the form to be written.
     pub fn as_new(&self) -> NewCopy<'_> {
         NewCopy { range: self.range.clone(), fill: self.fill, bytes: self.bytes.as_deref() }
     }
 }
 
-/// Copies that wait. The slot of each stays its own meanwhile; so no more wait than a part of the
-/// slots that have no frame.
+/// The waiting copies. Each of them keeps its slot until it is written. So at most a part of the
+/// slots without a frame wait.
 #[derive(Default)]
 pub(super) struct Waiting {
     copies: Mutex<Vec<WaitingCopy>>,
-    /// 0: none waits.
+    /// Maximum number of waiting copies; 0 if none may wait.
     most: AtomicUsize,
 }
 
 impl Waiting {
-    /// From now on copies wait, where there are `spare` slots without a frame.
+    /// Lets copies wait from now on, in a cache with `spare` slots without a frame.
     pub fn begin(&self, spare: u32) {
         self.most.store(WAITING_MAX.min(spare as usize / 4), Ordering::Relaxed);
     }
 
-    /// Returns `true` if copies wait.
+    /// Returns `true` if copies may wait.
     pub fn is_on(&self) -> bool {
         self.most.load(Ordering::Relaxed) > 0
     }
 
     fn copies(&self) -> MutexGuard<'_, Vec<WaitingCopy>> {
         // Nothing below can panic between two steps.
-        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
+        self.copies.lock().past_poison()
     }
 
-    /// Adds copies to those that wait. Returns `true` if there are too many; the caller then
-    /// writes them.
+    /// Adds waiting copies. Returns `true` if there are too many; the caller then writes them.
     pub fn push<'b>(
         &self,
         fills: Vec<ToCache>,
@@ -82,7 +82,7 @@ impl Waiting {
         copies.len() >= 2 * self.most.load(Ordering::Relaxed)
     }
 
-    /// Takes all, unless they can wait for more: `even_few` says that they cannot.
+    /// Takes all waiting copies if there are many, or if `even_few` is set.
     pub fn take(&self, even_few: bool) -> Vec<WaitingCopy> {
         let mut copies = self.copies();
         let are_many = copies.len() >= self.most.load(Ordering::Relaxed);

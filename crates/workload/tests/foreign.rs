@@ -71,7 +71,7 @@ fn a_header_is_never_taken_for_a_reference() {
         let text = format!("{header}\n1,17,get\n2,18,put\n");
         match read("t.csv", &text, &by_number) {
             Ok((batch, _)) => assert_eq!(batch.pages, [17, 18], "{header}"),
-            Err(error) => assert!(error.to_string().contains("--columns page=uid"), "{error}"),
+            Err(error) => assert!(error.to_string().contains("columns=page=uid"), "{error}"),
         }
     }
     let words = "uid,bytes\n17,5\n";
@@ -452,5 +452,5 @@ fn options_that_a_format_does_not_use_are_named_in_a_note() {
     long_column(&path, &[("page", vec![1, 2])], None);
     let (batch, notes) = drain(open(&path, &options)).unwrap();
     assert_eq!(batch.pages, [1, 2]);
-    assert!(notes.join("; ").contains("not used with these columns: --expand-sizes"), "{notes:?}");
+    assert!(notes.join("; ").contains("not used with these columns: `expand_sizes`"), "{notes:?}");
 }

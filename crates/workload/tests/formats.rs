@@ -119,7 +119,7 @@ fn extents_and_lis_expand_and_refuse_absurd_counts() {
 #[test]
 fn two_numbers_per_line_are_not_guessed() {
     let error = read("t", "10 3\n5 2\n").unwrap_err().to_string();
-    assert!(error.contains("--trace-format extents") && error.contains("--columns"), "{error}");
+    assert!(error.contains("format=extents") && error.contains("columns="), "{error}");
     let extents = ReadOptions { format: Some(Format::Extents), ..ReadOptions::default() };
     assert_eq!(read_as("t", b"10 2\n", &extents).unwrap().pages, [10, 11]);
 }
@@ -169,7 +169,7 @@ fn damaged_csv_lines_name_record_and_column() {
     let (record, reason) = corrupt(read("t.csv", "page,op\n\"1\"0,R\n"));
     assert!(record == 2 && reason.contains("behind a closing quote"), "{reason}");
     let error = read("t.csv", "1,2,3\n").unwrap_err().to_string();
-    assert!(error.contains("--columns page=N"), "{error}");
+    assert!(error.contains("columns=page=N"), "{error}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
+use crate::parameters::LOG;
 use millpond::internals::pool::{Evicted, Pool, PoolError, PoolStrategy};
 use millpond_base::Reason;
 
@@ -90,8 +91,9 @@ pub(crate) fn evict<M: PoolStrategy>(pool: &Pool<M>, what: &Evict) -> Result<Out
         pool.flush(Reason::Recov)?;
     }
     if what.pages == Pages::Dirty && pool.make_dirty() == 0 {
-        let text = "no page can be made dirty: a store with a log (--log on) cannot be measured so";
-        return Err(BenchError::Usage(text.into()));
+        let log = LOG.set_to("on");
+        let text = format!("no page can be made dirty: a store with a log ({log}) has none");
+        return Err(BenchError::Usage(text));
     }
     let (free, frames) = (pool.frames_free(), pool.frames());
     let target = (free + (f64::from(frames) * what.share) as u32).min(frames);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::parameters::{LOCKS, LOG};
 use millpond::internals::pool::recording::recorder::Recorder;
 use millpond::internals::pool::{Pool, PoolStrategy, StorageRecorder};
 use millpond_base::Size;
@@ -140,8 +141,8 @@ pub trait Instance: Send {
     /// # Errors
     /// The instance has no pool that can be used exclusively, or the run failed.
     fn evict(&mut self, _what: &Evict, _observer: &mut dyn Observer) -> Result<Out, BenchError> {
-        let text = "evictors are measured on the pool, without --log and --locks";
-        Err(BenchError::Usage(text.to_string()))
+        let text = format!("evictors are measured on the pool, without {LOG} and {LOCKS}");
+        Err(BenchError::Usage(text))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Loads a workload into the engine that a setup describes, or puts loaded data under it.
 
+use crate::parameters::{DEVICE, FAST_WARM_UP, LOCKS, LOG, RECORD};
 use millpond::internals::pool::{Optimistic, PoolStrategy, Unlatched};
 use millpond::internals::store::LatchingMode;
 use millpond::internals::store::combinations::{Combination, Visit};
@@ -29,16 +30,17 @@ pub fn prepare(
     let has_transactions = setup.options.lab.log || setup.options.lab.locks;
     let is_slow = matches!(setup.device, DeviceSpec::Slow(_)) && setup.engine == Engine::Pool;
     if setup.warms_up_fast && (!is_slow || has_transactions) {
-        return Err(BenchError::Usage(
-            "a fast warm-up is for pools without log and locks on a slow device: --fast-warm-up \
-             goes with --device slow:nvme, for instance"
-                .to_string(),
-        ));
+        return Err(BenchError::Usage(format!(
+            "a fast warm-up is for pools without log and locks on a slow device: {FAST_WARM_UP} \
+             goes with {}, for instance",
+            DEVICE.set_to("slow:nvme")
+        )));
     }
     if setup.options.second_tier.is_some() && (!has_transactions || setup.engine == Engine::Twin) {
-        return Err(BenchError::Usage(
-            "a second tier is below a store with transactions: add --log on".to_string(),
-        ));
+        return Err(BenchError::Usage(format!(
+            "a second tier is below a store with transactions: add {}",
+            LOG.set_to("on")
+        )));
     }
     if setup.engine == Engine::Twin {
         if has_transactions {
@@ -122,12 +124,11 @@ impl Visit for PrepareTxn<'_> {
     fn visit<M: PoolStrategy>(self) -> Self::Output {
         // Here, so that none is compiled where there are no transactions.
         if M::TREES_ONLY {
-            return Err(BenchError::Usage(
-                "there are no transactions with these strategies: --log and --locks are for \
+            return Err(BenchError::Usage(format!(
+                "there are no transactions with these strategies: {LOG} and {LOCKS} are for \
                  translation swizzled with latching optimistic, and hashed or swizzled-table with \
-                 latched, without --record"
-                    .to_string(),
-            ));
+                 latched, without {RECORD}"
+            )));
         }
         Ok(Box::new(TxnInstance::<M>::new(self.setup, self.workload)?))
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::parameters::LOG;
 use millpond::internals::pool::PoolStrategy;
 use millpond::internals::recovery::log_open::log_path;
 use millpond::internals::store::stats::stat_file::stat_path;
@@ -157,10 +158,9 @@ impl<M: PoolStrategy> Instance for TxnInstance<M> {
         let DeviceSpec::Slow(_) = self.setup.device else {
             return match self.setup.device {
                 DeviceSpec::Memory => Ok(None),
-                _ => Err(BenchError::Usage(
-                    "a device is not read beside the store that has it open: probe without --log"
-                        .to_string(),
-                )),
+                _ => Err(BenchError::Usage(format!(
+                    "a device is not read beside the store that has it open: probe without {LOG}"
+                ))),
             };
         };
         let (page_size, seed) =

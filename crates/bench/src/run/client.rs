@@ -319,18 +319,26 @@ fn in_parts<S: Store>(
     threads: u32,
     part_of: impl Fn(&mut S::Session<'_>, u32, u32) -> Result<u64, DriveError<S::Error>> + Sync,
 ) -> Result<u64, BenchError> {
-    let load = |part: u32| -> Result<u64, DriveError<S::Error>> {
-        let mut session = store.session()?;
-        part_of(&mut session, part, threads.max(1))
+    let load = |part: u32| -> Result<u64, BenchError> {
+        let mut session = store.session().map_err(DriveError::Store)?;
+        Ok(part_of(&mut session, part, threads.max(1))?)
     };
+    in_threads(threads, &load)
+}
+
+/// Adds up the rows of each part, loaded in a thread of its own but for the first. Compiled once
+/// for all stores.
+fn in_threads(
+    threads: u32,
+    load: &(dyn Fn(u32) -> Result<u64, BenchError> + Sync),
+) -> Result<u64, BenchError> {
     std::thread::scope(|scope| {
-        let load = &load;
         let helpers: Vec<_> = (1..threads).map(|part| scope.spawn(move || load(part))).collect();
         let mut rows = load(0);
         for helper in helpers {
             let theirs = helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             rows = rows.and_then(|rows| Ok(rows + theirs?));
         }
-        Ok(rows?)
+        rows
     })
 }

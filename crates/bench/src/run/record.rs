@@ -8,10 +8,11 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use millpond::internals::pool::recording::recorder::{Recorder, Reference, Sink};
 use millpond::internals::pool::{StorageRecorder, StorageRequest, StorageSink};
+use millpond_base::PastPoison;
 use millpond_workload::trace::{BATCH_LEN, Batch};
 use millpond_workload::write::{self, WriteOptions};
 
@@ -38,7 +39,7 @@ struct Spool {
 }
 
 fn locked(spool: &Mutex<Spool>) -> MutexGuard<'_, Spool> {
-    spool.lock().unwrap_or_else(PoisonError::into_inner)
+    spool.lock().past_poison()
 }
 
 /// Hands references on to the spool.
@@ -74,13 +75,13 @@ pub struct Kept(Arc<Mutex<Batch>>);
 impl Kept {
     /// The references so far; later ones are collected separately.
     pub fn take(&self) -> Batch {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock().past_poison())
     }
 }
 
 impl Sink for Kept {
     fn take(&mut self, references: &[Reference]) -> Result<(), String> {
-        let mut batch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batch = self.0.lock().past_poison();
         references.iter().for_each(|r| batch.push(r.page().0, r.mark()));
         Ok(())
     }
@@ -161,7 +162,7 @@ impl StorageSink for ThroughFile {
         let ThroughFile(file, bytes) = self;
         bytes.clear();
         bytes.extend(requests.iter().flat_map(|request| request.to_bytes()));
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = file.lock().past_poison();
         file.write_all(bytes).map_err(|error| error.to_string())
     }
 }
@@ -189,7 +190,7 @@ impl StorageRecording {
     /// The file could not be written.
     pub fn finish(mut self, recorder: &StorageRecorder) -> Result<u64, BenchError> {
         let recorded = recorder.stop().map_err(BenchError::Record)?;
-        let mut file = self.spool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.spool.lock().past_poison();
         file.rewind().map_err(failed)?;
         let (mut batch, mut lsns) = (Batch::with_capacity(BATCH_LEN), Vec::new());
         let mut bytes = Vec::new();

@@ -10,13 +10,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use hdrhistogram::Histogram;
 use millpond_workload::live::{DriveError, Store};
 
 use crate::error::BenchError;
-use crate::run::client::{CLASSES_MAX, Client, Clients, Done, Workload};
-use crate::run::counts::{Counts, cpu_seconds, resident_bytes};
+use crate::run::client::{Client, Clients, Workload};
+use crate::run::counts::{Counts, cpu_seconds};
 use crate::run::instructions::Instructions;
+use crate::run::outcome::{Share, merged};
+
+pub use crate::run::outcome::{Outcome, Tick};
 
 /// Length of a phase.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -62,21 +64,6 @@ impl RunSpec {
     }
 }
 
-/// A point of the time series: what happened in one interval.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Tick {
-    /// Seconds since the phase began, at the end of the interval.
-    pub at_s: f64,
-    /// Length of the interval, in seconds.
-    pub seconds: f64,
-    /// Transactions in it.
-    pub transactions: u64,
-    /// Events of the store in it; `None` where it has no counters.
-    pub counts: Option<Counts>,
-    /// `true` if the interval belongs to the warm-up.
-    pub is_warm_up: bool,
-}
-
 /// Observer of a run, which may end it.
 pub trait Observer {
     /// Something began: loading, a round.
@@ -97,75 +84,6 @@ pub trait Observer {
 pub struct Unwatched;
 
 impl Observer for Unwatched {}
-
-/// Results of a run.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Threads.
-    pub threads: u32,
-    /// Transactions that were measured, or rows that were scanned.
-    pub transactions: u64,
-    /// Seconds of the measurement, the mean of the threads.
-    pub seconds: f64,
-    /// Transactions per second, all threads together.
-    pub throughput_per_s: f64,
-    /// Latencies of the timed steps, in nanoseconds.
-    pub latency: Histogram<u64>,
-    /// Transactions by class, see [`Workload::classes`].
-    pub by_class: [u64; CLASSES_MAX],
-    /// Number of times that a transaction was rolled back and restarted.
-    pub retries: u64,
-    /// Events of the store; `None` where it has no counters.
-    pub counts: Option<Counts>,
-    /// Processor seconds of the process.
-    pub cpu_s: f64,
-    /// Instructions of the clients' threads, without the kernel's; `None` where the machine does
-    /// not count them.
-    pub instructions: Option<u64>,
-    /// Bytes of the process in memory at the end.
-    pub resident_bytes: Option<u64>,
-    /// The time series.
-    pub series: Vec<Tick>,
-    /// `true` if the run was stopped before its time.
-    pub was_stopped: bool,
-}
-
-impl Outcome {
-    /// Microseconds of CPU time per transaction.
-    pub fn cpu_us_per_tx(&self) -> f64 {
-        self.cpu_s * 1e6 / self.transactions.max(1) as f64
-    }
-
-    /// Several rounds of one thing as one; its throughput is their mean. `None` for none.
-    pub fn of_rounds(rounds: &[Outcome]) -> Option<Outcome> {
-        let mut all = rounds.first()?.clone();
-        for round in &rounds[1..] {
-            // Cannot fail: histograms with the same bounds.
-            let _ = all.latency.add(&round.latency);
-            all.transactions += round.transactions;
-            all.seconds += round.seconds;
-            all.retries += round.retries;
-            for (sum, part) in all.by_class.iter_mut().zip(round.by_class) {
-                *sum += part;
-            }
-            all.cpu_s += round.cpu_s;
-            all.instructions = all.instructions.zip(round.instructions).map(|(sum, n)| sum + n);
-            all.resident_bytes = round.resident_bytes;
-            all.throughput_per_s += round.throughput_per_s;
-            all.was_stopped |= round.was_stopped;
-            if let (Some(sum), Some(part)) = (&mut all.counts, &round.counts) {
-                sum.add(part);
-            }
-        }
-        all.throughput_per_s /= rounds.len() as f64;
-        Some(all)
-    }
-
-    /// Latency in microseconds below which this share of the transactions stayed.
-    pub fn latency_us(&self, quantile: f64) -> f64 {
-        self.latency.value_at_quantile(quantile) as f64 / 1e3
-    }
-}
 
 const WARM_UP: u32 = 0;
 const MEASURE: u32 = 1;
@@ -198,45 +116,6 @@ impl Shared {
 
     fn transactions(&self) -> u64 {
         self.cells.iter().map(|cell| cell.0.load(Ordering::Relaxed)).sum()
-    }
-}
-
-/// The longest latency that is distinguished from longer ones, in nanoseconds: ten minutes.
-const LATENCY_NS_MAX: u64 = 600_000_000_000;
-
-/// One thread's results.
-struct Share {
-    latency: Histogram<u64>,
-    by_class: [u64; CLASSES_MAX],
-    retries: u64,
-    transactions: u64,
-    seconds: f64,
-}
-
-/// An empty histogram of latencies in nanoseconds.
-pub(crate) fn latencies() -> Histogram<u64> {
-    // Cannot fail: the bounds lie far enough apart, and two digits are allowed. They are fixed,
-    // because a value beyond them must not make a histogram grow in the middle of a run.
-    Histogram::new_with_bounds(1, LATENCY_NS_MAX, 2).expect("valid bounds")
-}
-
-impl Share {
-    fn new() -> Share {
-        let latency = latencies();
-        Share { latency, by_class: [0; CLASSES_MAX], retries: 0, transactions: 0, seconds: 0.0 }
-    }
-
-    #[inline(always)]
-    fn note(&mut self, done: Done) {
-        self.transactions += u64::from(done.count);
-        self.retries += u64::from(done.retries);
-        self.by_class[usize::from(done.class) % CLASSES_MAX] += u64::from(done.count);
-    }
-
-    #[inline(always)]
-    fn timed(&mut self, done: Done, took: Duration) {
-        self.note(done);
-        self.latency.saturating_record(took.as_nanos() as u64);
     }
 }
 
@@ -397,7 +276,26 @@ fn run_each<C: Client, S: Store>(
     at_start: &mut dyn FnMut() -> Result<(), BenchError>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, BenchError> {
-    let threads = clients.len();
+    let task = |client| -> Task<'_> {
+        Box::new(move |shared, thread| {
+            Ok(work::<C, S>(store, client, shared, spec, period, thread)?)
+        })
+    };
+    run_all(clients.iter_mut().map(task).collect(), spec, counts, at_start, observer)
+}
+
+/// A thread's whole run; the number is the thread's.
+type Task<'a> = Box<dyn FnOnce(&Shared, usize) -> Result<Share, BenchError> + Send + 'a>;
+
+/// Runs a task per thread. Compiled once for all clients and stores.
+fn run_all(
+    tasks: Vec<Task<'_>>,
+    spec: &RunSpec,
+    counts: &dyn Fn() -> Option<Counts>,
+    at_start: &mut dyn FnMut() -> Result<(), BenchError>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, BenchError> {
+    let threads = tasks.len();
     let shared = Shared {
         phase: AtomicU32::new(WARM_UP),
         arrived: AtomicU32::new(0),
@@ -410,13 +308,9 @@ fn run_each<C: Client, S: Store>(
     // Before the threads, which it then counts, too.
     let mut instructions = Instructions::begin();
     thread::scope(|scope| {
-        let handles: Vec<_> = clients
-            .iter_mut()
-            .enumerate()
-            .map(|(thread, client)| {
-                scope.spawn(move || work(store, client, shared, spec, period, thread))
-            })
-            .collect();
+        let tasks = tasks.into_iter().enumerate();
+        let handles: Vec<_> =
+            tasks.map(|(thread, task)| scope.spawn(move || task(shared, thread))).collect();
         let (_, mut was_stopped) =
             watch(shared, spec.warm_up, spec.interval, true, counts, observer);
         shared.barrier.wait();
@@ -451,36 +345,6 @@ fn run_each<C: Client, S: Store>(
         outcome.instructions = executed.map(|(all, before)| all.saturating_sub(before));
         Ok(outcome)
     })
-}
-
-/// Returns the sum over the threads.
-fn merged(shares: &[Share], cpu_s: f64) -> Outcome {
-    let mut all = Share::new();
-    let mut throughput_per_s = 0.0;
-    for share in shares {
-        // Cannot fail: histograms with the same bounds.
-        let _ = all.latency.add(&share.latency);
-        all.transactions += share.transactions;
-        all.seconds += share.seconds / shares.len() as f64;
-        throughput_per_s += share.transactions as f64 / share.seconds.max(1e-9);
-        all.retries += share.retries;
-        all.by_class.iter_mut().zip(share.by_class).for_each(|(sum, part)| *sum += part);
-    }
-    Outcome {
-        threads: shares.len() as u32,
-        transactions: all.transactions,
-        seconds: all.seconds,
-        throughput_per_s,
-        latency: all.latency,
-        by_class: all.by_class,
-        retries: all.retries,
-        counts: None,
-        cpu_s,
-        instructions: None,
-        resident_bytes: resident_bytes(),
-        series: Vec::new(),
-        was_stopped: false,
-    }
 }
 
 /// Runs `clients`, one thread each, on a store that was loaded. `counts` reads the store's

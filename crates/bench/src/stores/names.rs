@@ -1,7 +1,8 @@
 //! Tables by name and number, for engines that have handles for them.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
+use millpond_base::PastPoison;
 use millpond_workload::live::TableId;
 
 /// Handles in the order of their numbers.
@@ -21,7 +22,7 @@ impl<T: Clone> Names<T> {
 
     /// Returns the table called `name`, if it is known.
     pub fn find(&self, name: &str) -> Option<TableId> {
-        let tables = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.0.read().past_poison();
         tables.iter().position(|table| &*table.0 == name).map(|at| TableId(at as u32))
     }
 
@@ -34,7 +35,7 @@ impl<T: Clone> Names<T> {
         name: &str,
         make: impl FnOnce(usize) -> Result<T, E>,
     ) -> Result<TableId, E> {
-        let mut tables = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.0.write().past_poison();
         let at = match tables.iter().position(|table| &*table.0 == name) {
             Some(at) => at,
             None => {
@@ -48,13 +49,13 @@ impl<T: Clone> Names<T> {
 
     /// Returns all handles, for a session.
     pub fn handles(&self) -> Vec<T> {
-        let tables = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.0.read().past_poison();
         tables.iter().map(|table| table.1.clone()).collect()
     }
 
     /// Returns all names.
     pub fn names(&self) -> Vec<Arc<str>> {
-        let tables = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.0.read().past_poison();
         tables.iter().map(|table| table.0.clone()).collect()
     }
 }

@@ -4,13 +4,14 @@
 //! a driver and a tree there is an index into a short array; the closures are handed through, so
 //! nothing is copied, allocated or called virtually that the tree does not do itself.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use millpond::Error;
 use millpond::internals::btree::{BTree, BulkError, BulkOptions, Cursor, WriteError};
 use millpond::internals::pool::{Pages, Pool, PoolError, PoolStrategy};
 use millpond::internals::store::StoreTree;
 use millpond_base::PageId;
+use millpond_base::PastPoison;
 use millpond_workload::live::{Direction, Extent, Scan, Session, Store, TableId};
 
 /// Tables that a store can have.
@@ -155,7 +156,7 @@ impl<P: Pages> TreeStore<P> {
     where
         TreeStoreError: From<E>,
     {
-        let _alone = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.making.lock().past_poison();
         if let Some(table) = self.find(name) {
             return Ok(table);
         }
@@ -211,6 +212,31 @@ pub struct TreeSession<'s, P: Pages> {
 }
 
 impl<'s, P: Pages> TreeSession<'s, P> {
+    /// The cursor for a scan, at its first row; `false` if there is none. Compiled once for all
+    /// visitors.
+    fn seek(
+        &mut self,
+        table: TableId,
+        scan: Scan<'_>,
+    ) -> Result<(&mut Cursor<'s, P>, bool), TreeStoreError> {
+        let Some(open) = self.tables.get_mut(table.0 as usize) else {
+            return Err(TreeStoreError::NoTable { table: table.0 });
+        };
+        let tree = open.tree;
+        let cursor = match scan.extent {
+            Extent::Rows(_) => open.cursor.get_or_insert_with(|| tree.cursor()),
+            Extent::Whole if self.scan_hints => {
+                open.sweep.get_or_insert_with(|| tree.cursor().as_scan())
+            }
+            Extent::Whole => open.sweep.get_or_insert_with(|| tree.cursor()),
+        };
+        let more = match scan.direction {
+            Direction::Ascending => cursor.seek(scan.start)?,
+            Direction::Descending => cursor.seek_for_prev(scan.start)?,
+        };
+        Ok((cursor, more))
+    }
+
     #[inline(always)]
     fn tree(&self, table: TableId) -> Result<&'s BTree<P>, TreeStoreError> {
         match self.tables.get(table.0 as usize) {
@@ -265,30 +291,12 @@ impl<P: Pages> Session for TreeSession<'_, P> {
         scan: Scan<'_>,
         mut visit: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), TreeStoreError> {
-        let Some(open) = self.tables.get_mut(table.0 as usize) else {
-            return Err(TreeStoreError::NoTable { table: table.0 });
-        };
-        let tree = open.tree;
-        let cursor = match scan.extent {
-            Extent::Rows(_) => open.cursor.get_or_insert_with(|| tree.cursor()),
-            Extent::Whole if self.scan_hints => {
-                open.sweep.get_or_insert_with(|| tree.cursor().as_scan())
-            }
-            Extent::Whole => open.sweep.get_or_insert_with(|| tree.cursor()),
-        };
-        match scan.direction {
-            Direction::Ascending => {
-                let mut more = cursor.seek(scan.start)?;
-                while more && visit(cursor.key(), cursor.value()) {
-                    more = cursor.next()?;
-                }
-            }
-            Direction::Descending => {
-                let mut more = cursor.seek_for_prev(scan.start)?;
-                while more && visit(cursor.key(), cursor.value()) {
-                    more = cursor.prev()?;
-                }
-            }
+        let (cursor, mut more) = self.seek(table, scan)?;
+        while more && visit(cursor.key(), cursor.value()) {
+            more = match scan.direction {
+                Direction::Ascending => cursor.next()?,
+                Direction::Descending => cursor.prev()?,
+            };
         }
         Ok(())
     }

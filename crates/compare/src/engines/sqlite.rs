@@ -12,8 +12,9 @@
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use millpond_base::PastPoison;
 use millpond_workload::live::{Access, Direction, Scan, Session, Store, TableId};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
 
@@ -142,7 +143,7 @@ impl Store for Sqlite {
 }
 
 fn locked(idle: &Mutex<Vec<Connection>>) -> MutexGuard<'_, Vec<Connection>> {
-    idle.lock().unwrap_or_else(PoisonError::into_inner)
+    idle.lock().past_poison()
 }
 
 impl Deref for Lent<'_> {

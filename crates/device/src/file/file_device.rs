@@ -37,8 +37,8 @@ use crate::error::Errno;
 use crate::error::Operation;
 use crate::process::Process;
 
-/// Zeros that are written by one call while the file grows, by any thread: each would keep such
-/// memory of its own.
+/// Zeros written per call while the file grows. They are static because otherwise each thread would
+/// keep a buffer.
 static ZEROS: Zeros = Zeros([0; 256 << 10]);
 
 /// Aligned for direct I/O.
@@ -57,7 +57,7 @@ pub struct FileDevice {
     pub(super) is_new: bool,
     /// Shut when the device is released.
     pub(super) gate: Gate,
-    /// The process that opened it: its children leave the file, and its lock, alone.
+    /// The process that opened it; its children leave the file and its lock alone.
     pub(super) process: Process,
     pub(super) read_only: bool,
     /// `true` if the file grows by written zeros.
@@ -65,14 +65,14 @@ pub struct FileDevice {
     /// Alignment for direct I/O; `None` if bytes go through the page cache.
     pub(super) direct: Option<Alignment>,
     pub(super) rings: Option<RingPool>,
-    /// `true` if ranges can be synced by themselves.
+    /// Set if ranges can be synced separately.
     pub(super) syncs_ranges: bool,
-    /// Length in bytes; changed by `grow`, `append` and `shrink` alone.
+    /// Length in bytes; only `grow`, `append` and `shrink` change it.
     pub(super) length: AtomicU64,
 }
 
 impl FileDevice {
-    /// Returns whether the file was created when it was opened.
+    /// Returns `true` if this opening created the file.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
@@ -82,8 +82,8 @@ impl FileDevice {
         self.direct.is_some()
     }
 
-    /// Returns `true` if ranges of the file can be synced by themselves. The file must not be
-    /// direct, io_uring must work, and the file system must be known to support it (ext4, XFS).
+    /// Returns `true` if ranges of the file can be synced separately. The file must not be direct,
+    /// io_uring must work, and the file system must be known to support it (ext4, XFS).
     pub fn syncs_ranges(&self) -> bool {
         self.syncs_ranges
     }
@@ -93,11 +93,10 @@ impl FileDevice {
         if self.rings.is_some() { Submission::Uring } else { Submission::Sync }
     }
 
-    /// Makes the file's name durable, by syncing the directory that holds it, if its file system
-    /// can do that.
+    /// Makes the file's name durable, by syncing its directory, if the file system can do that.
     ///
     /// # Errors
-    /// If the directory cannot be opened or synced.
+    /// The directory cannot be opened or synced.
     pub fn sync_directory(&self) -> Result<(), DeviceError> {
         sync_folder_of(&self.path).map_err(|error| DeviceError::Folder {
             path: folder_of(&self.path).into(),
@@ -115,12 +114,12 @@ impl FileDevice {
         DeviceError::Io { operation, path, offset, length, errno }
     }
 
-    /// Begins a call; the device is not released until it is over.
+    /// Begins a call; the device is not released until the call has ended.
     fn pass(&self) -> Result<Passage<'_>, DeviceError> {
         self.gate.pass().ok_or_else(|| DeviceError::Closed { path: self.path.clone() })
     }
 
-    /// Refuses ranges outside the device, and those that direct I/O cannot do.
+    /// Refuses ranges outside the device, and those that direct I/O does not support.
     fn check(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
         let device_length = self.length();
         if offset.checked_add(length).is_none_or(|end| end > device_length) {
@@ -156,7 +155,7 @@ impl FileDevice {
         self.direct.is_some_and(|need| !(bytes.as_ptr() as usize).is_multiple_of(need.memory))
     }
 
-    /// The part of `done` transferred bytes from which direct I/O can go on.
+    /// Returns the part of `done` transferred bytes from which direct I/O can continue.
     fn resumable(&self, done: usize) -> usize {
         let block = self.alignment().offset as usize;
         done - done % block
@@ -170,7 +169,7 @@ impl FileDevice {
                 Ok(count) if done + count == bytes.len() => break,
                 Ok(count) if self.resumable(count) > 0 => done += self.resumable(count),
                 Ok(count) => {
-                    // Somebody made the file shorter behind our back.
+                    // Another program made the file shorter.
                     let (path, device_length) = (self.path.clone(), at + count as u64);
                     let length = bytes.len() as u64;
                     return Err(DeviceError::PastEnd { path, offset, length, device_length });
@@ -197,7 +196,7 @@ impl FileDevice {
             match rustix::io::pwrite(&self.file, rest, at) {
                 Ok(count) if count == rest.len() => break,
                 Ok(count) if self.resumable(count) > 0 => done += self.resumable(count),
-                // Nothing more fits, and the next attempt would fail so.
+                // Nothing more fits, and the next attempt would fail with that error.
                 Ok(_) => {
                     let (path, needed) = (self.path.clone(), rest.len() as u64);
                     return Err(DeviceError::DiskFull { path, offset: at, needed });
@@ -211,7 +210,7 @@ impl FileDevice {
         Ok(())
     }
 
-    /// One request in one call, or part by part if that is not enough.
+    /// Reads a request in one call, or part by part if that does not return everything.
     fn read_request(&self, request: &mut ReadRequest<'_, '_>) -> Result<(), DeviceError> {
         let length = request.length();
         self.check(request.offset, length as u64)?;
@@ -236,7 +235,7 @@ impl FileDevice {
         self.write_parts(request)
     }
 
-    /// Part by part, by way of a copy where a part is misaligned.
+    /// Reads a request part by part, through a copy where a part is misaligned.
     fn read_parts(&self, request: &mut ReadRequest<'_, '_>) -> Result<(), DeviceError> {
         let mut offset = request.offset;
         for part in request.parts.iter_mut() {
@@ -255,7 +254,7 @@ impl FileDevice {
         Ok(())
     }
 
-    /// Makes the file `length` bytes long, with bytes that `write` appends.
+    /// Extends the file to `length` bytes, with bytes that `write` appends.
     fn lengthen(
         &self,
         length: u64,
@@ -277,22 +276,22 @@ impl FileDevice {
                 Ok(())
             }
             Err(error) => {
-                // Give back what was reserved. If even that fails, the file has a tail that
-                // nobody uses, which the next growth writes over.
+                // Give back the reserved room. If even that fails, the file has an unused tail,
+                // which the next growth overwrites.
                 let _ = rustix::fs::ftruncate(&self.file, old);
                 Err(error)
             }
         }
     }
 
-    /// Blocks, then zeros: a full disk shows before anything is written.
+    /// Allocates blocks, then writes zeros, so that a full disk shows before anything is written.
     fn fill(&self, from: u64, to: u64) -> Result<(), DeviceError> {
         let fallocate =
             || rustix::fs::fallocate(&self.file, FallocateFlags::empty(), from, to - from);
         match rustix::io::retry_on_intr(fallocate) {
             Ok(()) if !self.zeros => return Ok(()),
             Ok(()) => {}
-            // The file system cannot reserve; writing finds out as well.
+            // The file system cannot reserve room; the writes find out as well.
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
             Err(errno) => return Err(self.failed(Operation::Grow, from, to - from, errno.into())),
         }
@@ -359,8 +358,8 @@ impl Device for FileDevice {
         match &self.rings {
             Some(rings) if requests.len() > 1 && requests.iter().all(fits) => {
                 rings.read(&self.file, requests, |request, answer| {
-                    // What came short, was interrupted or not taken is done again in the plain
-                    // way, which also finds the error's particulars.
+                    // Requests that were short, interrupted or not taken are repeated by plain
+                    // calls, which also find the details of an error.
                     let whole = answer.is_some_and(|n| n as i64 == request.length() as i64);
                     request.result = if whole { Ok(()) } else { self.read_parts(request) };
                 });
@@ -460,14 +459,15 @@ impl Device for FileDevice {
         // A child has the descriptor of its parent, and with it the lock.
         if self.process.is_this() {
             self.gate.shut();
-            // Fails for a file descriptor that is none, only; closing the file releases as well.
+            // This only fails for an invalid descriptor; closing the file releases the lock as
+            // well.
             let _ = lock::release(&self.file);
         }
     }
 }
 
 impl Drop for FileDevice {
-    /// Gives the lock back. Closing the file alone does not while a child that another thread has
+    /// Releases the lock. Closing the file alone does not, while a child that another thread has
     /// just forked still has its copy of the descriptor: until it runs its program.
     fn drop(&mut self) {
         self.release();
@@ -486,7 +486,7 @@ mod tests {
         let path = folder.path().join("device");
         std::fs::File::create_new(&path).unwrap();
         let device = FileDevice::open(&path, &FileOptions::default()).unwrap();
-        // As a forked child has it.
+        // The descriptor of a forked child.
         let copy = device.file.try_clone().unwrap();
         assert!(FileDevice::open(&path, &FileOptions::default()).is_err());
         drop(device);

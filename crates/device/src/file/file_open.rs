@@ -1,4 +1,4 @@
-//! Opening a file as a device: direct I/O, io_uring, holes.
+//! Opening of a file as a device: direct I/O, io_uring, holes.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -16,8 +16,9 @@ use crate::buffer::AlignedBuffer;
 use crate::device::{Alignment, DIRECT_BLOCK_MAX};
 use crate::error::{Errno, OpenFileError};
 
-/// Names the kind of file at `path` if it is no regular file, nor a block device that `options`
-/// accept. Opening some kinds would block until another process acts, or trigger a device.
+/// Returns the kind of the file at `path` if it is neither a regular file nor a block device that
+/// `options` accept. Opening some kinds would block until another process acts, or trigger a
+/// device.
 pub(super) fn what_else(path: &Path, options: &FileOptions) -> Option<&'static str> {
     let kind = std::fs::metadata(path).ok()?.file_type();
     match () {
@@ -31,7 +32,7 @@ pub(super) fn what_else(path: &Path, options: &FileOptions) -> Option<&'static s
     }
 }
 
-/// Creates an empty file at `path`, and returns it; `None` if there is one.
+/// Creates an empty file at `path`, and returns it; `None` if it exists already.
 pub(super) fn create_file(path: &Path) -> Result<Option<File>, Errno> {
     let mut how = OpenOptions::new();
     match open_above_standard(how.write(true).create_new(true), path) {
@@ -44,17 +45,17 @@ pub(super) fn create_file(path: &Path) -> Result<Option<File>, Errno> {
 /// The path at which a file was opened, and the identity of the file there.
 #[derive(Debug)]
 pub(super) struct Origin {
-    /// Absolute: the process may go to another folder.
+    /// Absolute, since the process may change its folder.
     path: PathBuf,
-    /// Number of the file system, and of the file within it (its inode).
+    /// Number of the file system, and of the file in it (its inode).
     id: (u64, u64),
 }
 
 impl Origin {
-    /// Returns the origin of `file`, opened at `path`; `None` where the system does not tell it.
+    /// Returns the origin of `file`, opened at `path`; `None` if the system does not report it.
     ///
     /// # Errors
-    /// The path leads to another file by now, or to none.
+    /// The path leads to another file now, or to none.
     pub(super) fn of(file: &File, path: &Path) -> Result<Option<Origin>, Errno> {
         let id = |found: Metadata| (found.dev(), found.ino());
         let found = file.metadata().ok().map(id).zip(std::path::absolute(path).ok());
@@ -66,26 +67,26 @@ impl Origin {
         Ok(Some(origin))
     }
 
-    /// Returns whether the path leads to another file than `file` by now, or to none.
+    /// Returns `true` if the path leads to another file than `file` now, or to none.
     pub(super) fn is_displaced(&self, file: &File) -> bool {
         match std::fs::metadata(&self.path) {
             Ok(found) => (found.dev(), found.ino()) != self.id,
-            // A folder that was renamed, or that lies outside of the process's root by now, has its
-            // files still.
+            // A folder that was renamed, or is outside of the process's root now, still has its
+            // files.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let is_deleted = file.metadata().is_ok_and(|found| found.nlink() == 0);
                 is_deleted || self.path.parent().is_some_and(Path::exists)
             }
-            // Of a folder that the process may not look into any more nothing is known.
+            // Nothing is known of a folder that the process may no longer search.
             Err(_) => false,
         }
     }
 }
 
-/// A file that was opened as a device.
+/// A file opened as a device.
 pub(super) struct OpenedFile {
     pub(super) file: File,
-    /// Alignment that direct I/O demands; `None` if bytes go through the page cache.
+    /// Alignment that direct I/O requires; `None` if bytes go through the page cache.
     pub(super) direct: Option<Alignment>,
 }
 
@@ -95,7 +96,8 @@ pub(super) fn open_file(path: &Path, options: &FileOptions) -> Result<OpenedFile
     let is_claimed = options.block_devices && !options.read_only && is_block_device();
     let open = |flags: i32| {
         let mut how = OpenOptions::new();
-        // Of a block device it says that nobody else has claimed it, a file system for instance.
+        // On a block device this checks that nobody else has claimed it, a file system for
+        // instance.
         let claim = if is_claimed { libc::O_EXCL } else { 0 };
         how.read(true).write(!options.read_only).custom_flags(flags | claim);
         open_above_standard(&how, path).map_err(|e| Errno::of(&e))
@@ -112,7 +114,7 @@ pub(super) fn open_file(path: &Path, options: &FileOptions) -> Result<OpenedFile
             Some(need) => format!("it wants blocks of {} bytes", need.offset),
             None => "the file system has none".to_string(),
         },
-        // The file system knows no direct I/O.
+        // The file system does not support direct I/O.
         Err(Errno(libc::EINVAL)) => Errno(libc::EINVAL).to_string(),
         Err(errno) => return Err(errno),
     };
@@ -121,8 +123,7 @@ pub(super) fn open_file(path: &Path, options: &FileOptions) -> Result<OpenedFile
     Ok(OpenedFile { file, direct: None })
 }
 
-/// Locks a file that was opened; without direct I/O from here on if its direct reads fail, as in
-/// some file systems that are programs.
+/// Locks an opened file. Turns direct I/O off if direct reads fail, as in some FUSE file systems.
 pub(super) fn lock_and_probe(
     opened: OpenedFile,
     path: &Path,
@@ -140,10 +141,10 @@ pub(super) fn lock_and_probe(
 }
 
 /// Reopens a file without direct I/O if its direct reads fail. `read` reads a block of a file.
-/// `None`: its reads do not fail, or plain ones fail, too.
+/// Returns `None` if direct reads work, or plain ones fail, too.
 ///
-/// The file is locked by the caller: into an empty one, a block of zeros is written for a moment.
-/// Stores, logs and second tiers take a file of one such block for an empty one: a process that is
+/// The caller has locked the file. A block of zeros is briefly written into an empty file. Stores,
+/// logs and second tiers take a file of one such block for an empty one, because a process that is
 /// killed at that moment leaves it.
 fn reopen_if_reads_fail(
     file: &File,
@@ -159,7 +160,7 @@ fn reopen_if_reads_fail(
     }
     let mut block = AlignedBuffer::new(need.offset.max(need.memory as u64) as usize);
     if is_empty && file.write_at(&block, 0).is_err() {
-        // Perhaps the device is full, which the creation of the store reports.
+        // The device may be full, which the creation of the store reports.
         return Ok(None);
     }
     let wanted = if is_empty { block.len() } else { block.len().min(length as usize) };
@@ -193,7 +194,8 @@ fn warn_of_plain(path: &Path, why: &str) {
 
 /// Returns the bytes of a file, or of a block device. A file's length is rounded down to a multiple
 /// of `block` bytes: an editor, a copy tool or a full disk left the rest there, and the next write
-/// past the end overwrites it. A file of less than a block is another program's, and not empty.
+/// past the end overwrites it. A file of less than a block belongs to another program, and is not
+/// empty.
 pub(super) fn length_of(file: &File, block: u64) -> Result<u64, Errno> {
     let found = file.metadata().map_err(|e| Errno::of(&e))?;
     if !found.file_type().is_block_device() {
@@ -204,14 +206,14 @@ pub(super) fn length_of(file: &File, block: u64) -> Result<u64, Errno> {
 }
 
 /// Allocates the blocks that a file lacks, or warns once. A file system that cannot allocate ahead
-/// is left alone, as when a file grows.
+/// is left alone, as during a growth.
 pub(super) fn fill_holes(file: &File, path: &Path) {
     let Ok(found) = file.metadata() else { return };
     let missing = found.len().saturating_sub(found.blocks().saturating_mul(512));
     if !found.is_file() || missing == 0 {
         return;
     }
-    // On a disk that is too full, an attempt might take the rest of it.
+    // On a disk that is too full, an attempt might take all the remaining room.
     let room = rustix::fs::fstatvfs(file).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
     let filled = match room {
         Ok(room) if room < missing => Err(rustix::io::Errno::NOSPC),
@@ -229,7 +231,7 @@ pub(super) fn fill_holes(file: &File, path: &Path) {
     }
 }
 
-/// Rings for a file's batches, or one warning.
+/// Returns rings for a file's batches, or warns once.
 pub(super) fn rings(path: &Path, depth: u32) -> Option<RingPool> {
     match RingPool::new(depth.max(1)) {
         Ok(rings) => Some(rings),
@@ -254,7 +256,7 @@ mod tests {
         Err(io::Error::from_raw_os_error(errno))
     }
 
-    /// Asks for another file when the first read does what `first` does.
+    /// Returns whether another file is asked for when the first read returns the result of `first`.
     fn asks(length: u64, first: impl Fn() -> io::Result<usize>, is_plain_sound: bool) -> bool {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pond.mp");

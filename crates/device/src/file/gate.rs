@@ -1,26 +1,27 @@
-//! The gate of a device, which is shut when the device is released: calls under way are waited for,
-//! and none begins afterwards. So the next process that has the file never meets a write or a read
-//! of the one before.
+//! The gate of a device, which is shut when the device is released: calls in progress are waited
+//! for, and none begins afterwards. So the next process that has the file never meets a write or a
+//! read of the previous one.
 
+use std::sync::Condvar;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Condvar, PoisonError};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 /// Bit that is set in the count of pending calls once the gate is shut.
 const SHUT: u64 = 1 << 63;
 
-/// A gate; open at first. All threads change it, so it has cache lines of its own.
+/// A gate, open at first. All threads change it, so it has its own cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Gate {
-    /// Calls under way, and [`SHUT`].
+    /// Number of calls in progress, and [`SHUT`].
     state: AtomicU64,
     ends: Mutex<()>,
     ended: Condvar,
 }
 
-/// A call under way, until this is dropped.
+/// A call in progress, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Passage<'g>(&'g Gate);
 
@@ -33,12 +34,12 @@ impl Gate {
         (before & SHUT == 0).then_some(passage)
     }
 
-    /// Shuts the gate, and waits until no call is under way.
+    /// Shuts the gate, and waits until no call is in progress.
     pub(super) fn shut(&self) {
         self.state.fetch_or(SHUT, SeqCst);
-        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ends = self.ends.lock().past_poison();
         while self.state.load(SeqCst) != SHUT {
-            ends = self.ended.wait(ends).unwrap_or_else(PoisonError::into_inner);
+            ends = self.ended.wait(ends).past_poison();
         }
     }
 }
@@ -46,7 +47,7 @@ impl Gate {
 impl Drop for Passage<'_> {
     fn drop(&mut self) {
         if self.0.state.fetch_sub(1, SeqCst) == SHUT + 1 {
-            drop(self.0.ends.lock().unwrap_or_else(PoisonError::into_inner));
+            drop(self.0.ends.lock().past_poison());
             self.0.ended.notify_all();
         }
     }

@@ -1,12 +1,12 @@
-//! A store file has one process that writes it, or any number that read it.
+//! The lock of a store file: one process may write it, or any number may read it.
 //!
-//! The lock is the kernel's (`flock` on the file itself): it goes when the process goes, however
-//! that happens, and it also keeps a process from opening a store twice. `/proc/locks` names the
-//! holder. Where that file is missing, or does not name it, the superblock names the process that
+//! The lock is the kernel's (`flock` on the file itself). It ends with the process, for whatever
+//! reason, and it also keeps a process from opening a store twice. `/proc/locks` names the holder.
+//! Where that file is missing, or does not name the holder, the superblock names the process that
 //! opened the store for writing.
 //!
-//! Of a process that was killed during asynchronous I/O the kernel closes the files a little after
-//! it is gone, so a lock whose holder is no more is waited for.
+//! If a process is killed during asynchronous I/O, the kernel closes its files a little after it is
+//! gone. So a lock whose holder is gone is waited for.
 
 use std::fs::File;
 use std::path::Path;
@@ -26,10 +26,10 @@ const TRIES_MAX: u32 = 200;
 /// Retries for a lock whose holder is known to be gone. The kernel first finishes the requests that
 /// the process had sent to a slow device.
 const TRIES_MAX_GONE: u32 = 3000;
-/// The time between.
+/// Time between two retries.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Takes the lock, without waiting for anybody who lives.
+/// Takes the lock, without waiting for a process that is alive.
 pub(super) fn acquire(
     file: &File,
     path: &Path,
@@ -65,7 +65,7 @@ pub(super) fn acquire(
     }
 }
 
-/// Gives the lock back while the file stays open.
+/// Releases the lock while the file stays open.
 pub(super) fn release(file: &File) -> Result<(), Errno> {
     flock(file, FlockOperation::Unlock).map_err(Errno::from)
 }
@@ -80,9 +80,9 @@ fn holder_by_kernel(file: &File) -> Option<u32> {
     holder_in(&std::fs::read_to_string("/proc/locks").ok()?, &place)
 }
 
-/// The holder of the `flock` on `place` in a listing as `/proc/locks` has it:
-/// `1: FLOCK  ADVISORY  WRITE 4711 fe:00:123456 0 EOF`. Waiting locks have an arrow before the
-/// kind and are passed over.
+/// Returns the holder of the `flock` on `place` in a listing in the format of `/proc/locks`: `1:
+/// FLOCK  ADVISORY  WRITE 4711 fe:00:123456 0 EOF`. Waiting locks have an arrow before the kind and
+/// are skipped.
 fn holder_in(listing: &str, place: &str) -> Option<u32> {
     listing.lines().find_map(|line| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();

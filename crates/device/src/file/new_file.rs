@@ -1,10 +1,10 @@
-//! Opening files so that nobody else writes into them or reads them.
+//! Creation and opening of files so that no other program writes into them or reads them.
 //!
 //! **Descriptors.** 0, 1 and 2 are standard input, output and error. Where a program has closed
 //! one of them, the next file that it opens gets that number, and text for standard error then
 //! overwrites that file. A file of a store has a descriptor of 3 or more.
 //!
-//! **Mode and owner.** A file beside a store's data file holds rows of it, too. It gets the mode
+//! **Mode and owner.** A file beside a store's data file contains data of it, too. It gets the mode
 //! and, where the process may give files away, the owner of the data file.
 
 use std::fs::{File, OpenOptions, Permissions};
@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// The least descriptor of a file of a store.
+/// Lowest descriptor of a file of a store.
 const DESCRIPTOR_LEAST: i32 = 3;
 
 /// Takes the free descriptors below 3 until the returned value is dropped, so that no file opened
@@ -29,10 +29,10 @@ pub(super) fn take_low_descriptors() -> Vec<File> {
     low
 }
 
-/// Opens a file as `how` says, under a descriptor of 3 or more.
+/// Opens a file with the options `how`, under a descriptor of 3 or more.
 ///
 /// # Errors
-/// As [`OpenOptions::open`].
+/// Same as [`OpenOptions::open`].
 pub fn open_above_standard(how: &OpenOptions, path: &Path) -> io::Result<File> {
     let _low = take_low_descriptors();
     let file = how.open(path)?;
@@ -42,8 +42,8 @@ pub fn open_above_standard(how: &OpenOptions, path: &Path) -> io::Result<File> {
     Ok(rustix::io::fcntl_dupfd_cloexec(&file, DESCRIPTOR_LEAST).map(File::from)?)
 }
 
-/// Creates the file at `path`, which does not exist, for reading and writing, with the mode and
-/// owner of the file at `store`. If there is none, it is created as any other file.
+/// Creates the file at `path`, which must not exist, for reading and writing, with the mode and
+/// owner of the file at `store`. Without a file there, it is created like any other file.
 ///
 /// # Errors
 /// The file exists, or cannot be created.
@@ -66,7 +66,8 @@ pub fn create_like(path: &Path, store: &Path) -> io::Result<File> {
         }
         if (made.uid(), made.gid()) != (found.uid(), found.gid()) {
             let give = |owner| std::os::unix::fs::fchown(&file, owner, Some(found.gid()));
-            // Only a privileged process may give the owner: others give the group, if it is theirs.
+            // Only a privileged process may set the owner; others may set the group, if they belong
+            // to it.
             let given = give(Some(found.uid())).or_else(|_| give(None));
             given.unwrap_or_else(|error| tracing::debug!(%error, "{} is ours", path.display()));
         }

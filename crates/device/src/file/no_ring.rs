@@ -1,4 +1,4 @@
-//! io_uring where there is none: no pool of rings can be made, so that nothing is asked of one.
+//! Replacement of io_uring on other systems: no pool of rings can be created, so none is used.
 
 use std::fs::File;
 
@@ -6,12 +6,12 @@ use crate::device::ReadRequest;
 use crate::device::WriteRequest;
 use crate::error::Errno;
 
-/// The rings of one device: there are none.
+/// The rings of a device; there are none.
 #[derive(Debug)]
 pub(super) enum RingPool {}
 
 impl RingPool {
-    /// The system has no io_uring.
+    /// Fails, since the system has no io_uring.
     pub(super) fn new(_: u32) -> Result<RingPool, Errno> {
         Err(Errno(libc::ENOSYS))
     }

@@ -15,32 +15,33 @@ use crate::error::OpenFileError;
 use crate::process::Process;
 
 impl FileDevice {
-    /// Opens the file at `path`, which exists, and locks it: exclusively, or shared if
+    /// Opens the file at `path`, which must exist, and locks it: exclusively, or shared if
     /// `options.read_only`.
     ///
     /// # Errors
-    /// If there is no such file, it may not be opened, or somebody has it locked.
+    /// The file does not exist, may not be opened, or is locked by another process.
     pub fn open(path: &Path, options: &FileOptions) -> Result<FileDevice, OpenFileError> {
         Self::open_existing(path, options, false)
     }
 
-    /// Makes a new, empty file at `path`, or takes an empty one that is there, and locks it for
-    /// writing, whatever `options.read_only` says.
+    /// Creates an empty file at `path`, or takes an existing empty one, and locks it for writing,
+    /// even if `options.read_only` is set.
     ///
     /// # Errors
-    /// As [`FileDevice::open`]; also if a file is there that holds something.
+    /// Same as [`FileDevice::open`]; also if a file exists that is not empty.
     pub fn create(path: &Path, options: &FileOptions) -> Result<FileDevice, OpenFileError> {
         let options = FileOptions { read_only: false, ..options.clone() };
         let fail = |errno| OpenFileError::Io { path: path.to_path_buf(), errno };
         let made = create_file(path).map_err(fail)?;
         let is_new = made.is_some();
         if let Some(made) = made {
-            // Whatever keeps this process from opening it is found out while it has the lock.
+            // Any other reason that prevents the opening is found while this process has the lock.
             let tried = lock::acquire(&made, path, &options)
                 .and_then(|()| open_file(path, &options).map_err(fail));
             match tried {
                 Ok(_) => {}
-                // Another process found the file, and makes a store of it: it is theirs.
+                // Another process found the file, and makes a store of it: it belongs to that
+                // process.
                 Err(error @ OpenFileError::Locked { .. }) => return Err(error),
                 Err(error) => {
                     let _ = std::fs::remove_file(path);

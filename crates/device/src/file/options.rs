@@ -15,10 +15,10 @@ use millpond_base::words::ChoiceError;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Submission {
-    /// io_uring where the kernel allows it; else calls that wait, with one warning.
+    /// io_uring where the kernel allows it; otherwise blocking calls, with one warning.
     #[default]
     Auto,
-    /// Calls that wait: `pread` and `pwrite`.
+    /// Blocking calls: `pread` and `pwrite`.
     Sync,
     /// io_uring, or the store does not open.
     Uring,
@@ -54,22 +54,22 @@ impl fmt::Display for Submission {
 /// Options for opening a file as a device.
 #[derive(Clone, Debug)]
 pub struct FileOptions {
-    /// For reading only, shared with other readers; otherwise exclusively, also for writing.
+    /// For reading only, shared with other readers; otherwise exclusively, for reading and writing.
     pub read_only: bool,
     /// Bypass the kernel's page cache where the file system allows it.
     pub direct: bool,
     /// Path by which batches reach the kernel.
     pub submission: Submission,
-    /// Requests of a batch that are under way at once, 1 to 4096 (io_uring only).
+    /// Maximum number of a batch's requests in progress, 1 to 4096 (io_uring only).
     pub depth: u32,
-    /// Grow by zeros that are really written. Without them the file's blocks are only reserved,
-    /// which takes no time; but what is written there first costs the file system a note of its
-    /// own, for which a sync waits.
+    /// Grow by writing zeros. Without them the file's blocks are only reserved, which takes no
+    /// time; but the first write to each costs the file system a journal entry, for which a sync
+    /// waits.
     pub zeros: bool,
-    /// Allocate the blocks that a file lacks when it is opened for writing: a copy tool may have
-    /// left holes in it. Writes into a file that was grown then need no room of the disk.
+    /// Allocate the blocks that a file lacks when it is opened for writing, since a copy tool may
+    /// have left holes in it. Writes into a file that was grown then need no room on the disk.
     pub fills_holes: bool,
-    /// Take a block device, too: of a length that stays.
+    /// Accept a block device, too; its length is fixed.
     pub block_devices: bool,
     /// Reads the id of the process that has the file open from the file's first 4,096 bytes, for
     /// systems whose kernel does not name the holder of a lock.

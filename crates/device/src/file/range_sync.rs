@@ -1,15 +1,15 @@
-//! Range sync: making parts of a file durable and leaving the rest in the page cache
-//! (li 4.3, the operation `dsync`).
+//! Range sync: making parts of a file durable while the rest stays in the page cache (li 4.3, the
+//! operation `dsync`).
 //!
-//! `fdatasync` writes all that is dirty of a file. Linux can write back a range of it and wait for
+//! `fdatasync` writes all dirty data of a file. Linux can write back a range of it and wait for
 //! that (`sync_file_range`). That call neither flushes the disk's own cache nor commits the journal
-//! of the file system, which knows where the blocks are. A ranged `fsync`, which io_uring has, does
-//! both for its range. So of several ranges each is written back, all at once, and a ranged
+//! of the file system, which has the positions of the blocks. A ranged `fsync`, which io_uring has,
+//! does both for its range. So several ranges are written back, all at once, and a ranged
 //! `fdatasync` is requested for one of them. Its flush is the device's and its journal commit the
-//! inode's, and so both cover all ranges. That holds where a file system ends writeback only after
-//! it has converted extents that were reserved and not written: ext4 and XFS. Elsewhere the whole
-//! file is synced, and so it is where bytes bypass the page cache: nothing else of it is dirty
-//! then.
+//! inode's, and so both cover all ranges. This requires a file system that ends writeback only
+//! after it has converted extents that were reserved and not written: ext4 and XFS. On others the
+//! whole file is synced. So it is where bytes bypass the page cache, since nothing else of it is
+//! dirty then.
 
 use std::fs::File;
 use std::ops::Range;
@@ -17,17 +17,17 @@ use std::ops::Range;
 use super::ring::RingPool;
 use crate::error::Errno;
 
-/// The unit of the page cache: ranges are synced in such units.
+/// The unit of the page cache, in which ranges are synced.
 const UNIT: u64 = 4096;
 
 /// The longest range that the kernel's interface takes, in whole units.
 const LENGTH_MOST: u64 = u32::MAX as u64 / UNIT * UNIT;
 
-/// More ranges than this, and the whole file is synced: by then that is no dearer.
+/// With more ranges than this, syncing the whole file costs no more.
 const RANGES_MOST: usize = 4096;
 
-/// The parts to sync for `ranges`: whole units, in order, without gaps between neighbours and none
-/// of them too long. `None`: there are too many.
+/// Returns the parts to sync for `ranges`: whole units, in order, without gaps between neighbours
+/// and none of them too long. `None` if there are too many.
 fn parts(ranges: &[Range<u64>]) -> Option<Vec<(u64, u32)>> {
     let mut units: Vec<Range<u64>> = ranges
         .iter()
@@ -57,8 +57,8 @@ fn parts(ranges: &[Range<u64>]) -> Option<Vec<(u64, u32)>> {
     Some(parts)
 }
 
-/// Makes `ranges` of `file` durable, and other parts only by chance. `None`: it cannot be done like
-/// this, and nothing was.
+/// Makes `ranges` of `file` durable, and other parts only by chance. `None` if this is impossible,
+/// and nothing was synced.
 pub(super) fn sync_ranges(
     rings: &RingPool,
     file: &File,

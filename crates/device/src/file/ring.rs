@@ -1,19 +1,19 @@
 //! io_uring: many reads or writes in one system call.
 //!
-//! A ring is used by one batch at a time, from the thread that has the batch, and has nothing
-//! under way between batches. That is the whole safety argument: the kernel holds addresses of
-//! buffers only while [`Ring::drive`] runs, and `drive` returns only when the kernel has answered
-//! for every entry that it took.
+//! A ring is used by one batch at a time, from the batch's thread, and has nothing in progress
+//! between batches. That is the whole safety argument. The kernel holds addresses of buffers only
+//! while [`Ring::drive`] runs, and `drive` returns only after the kernel has answered every entry
+//! that it took.
 //!
-//! Rings are pooled per device, not per thread: a program may have many threads and few batches
-//! at once, and a ring costs file descriptors and kernel memory.
+//! Rings are pooled per device, not per thread: a program may have many threads and few batches at
+//! once, and a ring costs file descriptors and kernel memory.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use io_uring::{IoUring, opcode, squeue, types};
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use super::new_file::take_low_descriptors;
@@ -21,10 +21,11 @@ use crate::device::ReadRequest;
 use crate::device::WriteRequest;
 use crate::error::Errno;
 
-/// Rings that a pool keeps for the next batch; more are made when needed and dropped after use.
+/// Rings that a pool keeps for the next batch; more are created on demand and dropped after use.
 const RINGS_KEPT: usize = 8;
 
-/// Submissions in a row that may fail for want of kernel memory before the ring is given up.
+/// Number of submissions in a row that may fail for lack of kernel memory before the ring is given
+/// up.
 const REFUSALS_MAX: usize = 1000;
 
 /// The rings of one device.
@@ -35,7 +36,7 @@ pub(super) struct RingPool {
 }
 
 impl RingPool {
-    /// A pool of rings that keep up to `depth` requests under way; makes the first one.
+    /// Creates a pool of rings that keep up to `depth` requests in progress, with the first ring.
     ///
     /// The error is the kernel's refusal.
     pub(super) fn new(depth: u32) -> Result<RingPool, Errno> {
@@ -45,14 +46,14 @@ impl RingPool {
 
     /// Runs `use_it` with a ring, or returns `None` if the kernel gives no more rings.
     fn with<R>(&self, use_it: impl FnOnce(&mut Ring) -> R) -> Option<R> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self.idle.lock().past_poison().pop();
         let mut ring = match idle {
             Some(ring) => ring,
             None => Ring::new(self.depth).ok()?,
         };
         let answer = use_it(&mut ring);
         if !ring.broken {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut idle = self.idle.lock().past_poison();
             if idle.len() < RINGS_KEPT {
                 idle.push(ring);
             }
@@ -87,7 +88,7 @@ impl RingPool {
         }
     }
 
-    /// Writes all requests at depth; `done` as in [`RingPool::read`].
+    /// Writes all requests at depth; `done` receives the results as in [`RingPool::read`].
     pub(super) fn write(
         &self,
         file: &File,
@@ -116,7 +117,7 @@ impl RingPool {
 
 impl RingPool {
     /// Writes back the dirty pages in `ranges` of `file`, offsets and lengths, all at once, and
-    /// waits until they are written: to the device, whose cache may have them still. `None`: the
+    /// waits until they are written to the device, whose cache may still have them. `None` if the
     /// kernel did not take them.
     pub(super) fn write_back(
         &self,
@@ -133,7 +134,7 @@ impl RingPool {
     }
 
     /// Makes the bytes written into a range of `file` durable, and the file's metadata with them.
-    /// `None`: the kernel did not take it.
+    /// `None` if the kernel did not take the request.
     pub(super) fn sync_range(
         &self,
         file: &File,
@@ -145,8 +146,8 @@ impl RingPool {
         self.without_memory(std::iter::once(fsync.build()))
     }
 
-    /// Runs entries that name no memory; their first error. `None`: one was never submitted, or the
-    /// kernel does not know the operation.
+    /// Runs entries that name no memory, and returns their first error. `None` if one was never
+    /// submitted, or the kernel does not know the operation.
     fn without_memory(
         &self,
         entries: impl Iterator<Item = squeue::Entry>,
@@ -179,11 +180,12 @@ fn outcome(answers: &[Option<i32>]) -> Option<Result<(), Errno>> {
 struct Ring {
     queues: IoUring,
     depth: usize,
-    /// The batch; an entry's index is its user data.
+    /// Entries of the batch; an entry's index is its user data.
     entries: Vec<squeue::Entry>,
     /// The kernel's answers by index, `None` until it has answered.
     answers: Vec<Option<i32>>,
-    /// The kernel refused an operation on the ring: it may hold entries that nobody waits for.
+    /// Set if the kernel refused an operation on the ring: it may hold entries that nobody waits
+    /// for.
     broken: bool,
 }
 
@@ -201,11 +203,12 @@ impl Ring {
         Ok(Ring { queues, depth, entries: Vec::new(), answers: Vec::new(), broken: false })
     }
 
-    /// Submits all of `entries`, at most `depth` under way at once, and fills `answers`. Returns
-    /// when nothing is under way.
+    /// Submits all of `entries`, at most `depth` in progress at once, and fills `answers`. Returns
+    /// once nothing is in progress.
     ///
     /// # Safety
-    /// Files and memory that the entries name stay as the entries need them until this returns.
+    /// Files and memory that the entries name must stay as the entries need them until this
+    /// returns.
     unsafe fn drive(&mut self) {
         self.answers.clear();
         self.answers.resize(self.entries.len(), None);
@@ -223,15 +226,16 @@ impl Ring {
                 next += 1;
                 under_way += 1;
             }
-            // One answer per system call would make the calls the cost of a batch: wait for a
-            // quarter of the queue, and at the end for all of it.
+            // One answer per system call would make the calls the cost of a batch. So it waits for
+            // a quarter of the queue, and at the end for all of it.
             debug_assert!(under_way <= self.depth, "no more requests than the queue has room for");
             debug_assert!(under_way <= next, "requests under way were submitted");
             let is_end = next == self.entries.len();
             let wanted = if is_end { under_way } else { (under_way / 4).max(1) };
             match self.queues.submit_and_wait(wanted) {
                 Ok(_) => refusals = 0,
-                // Interrupted, or out of memory or completion slots: take what is there, go on.
+                // Interrupted, or out of memory or completion slots: take the completions there
+                // are, and continue.
                 Err(error)
                     if [libc::EINTR, libc::EAGAIN, libc::EBUSY]
                         .contains(&error.raw_os_error().unwrap_or(0))
@@ -240,8 +244,8 @@ impl Ring {
                     refusals += 1;
                 }
                 Err(_) => {
-                    // Entries still in the submission queue were not seen by the kernel, and
-                    // never will be: nobody uses this ring again.
+                    // Entries still in the submission queue were not seen by the kernel, and never
+                    // will be: nobody uses this ring again.
                     self.broken = true;
                     under_way -= self.queues.submission().len();
                     self.drain(under_way);
@@ -264,7 +268,7 @@ impl Ring {
         }
     }
 
-    /// Takes all completions that are there; says how many.
+    /// Takes all completions that are ready; returns their number.
     fn reap(&mut self) -> usize {
         let mut count = 0;
         for completion in self.queues.completion() {
@@ -288,8 +292,8 @@ mod tests {
 
     use super::*;
 
-    /// A file of `count` blocks of 4096 bytes, block i filled with i; `None` where the kernel
-    /// refuses io_uring, which the fallback's tests cover.
+    /// Returns a file of `count` blocks of 4096 bytes, block i filled with i, and rings; `None` if
+    /// the kernel refuses io_uring, which the fallback's tests cover.
     fn file_and_rings(count: u8, depth: u32) -> Option<(File, RingPool)> {
         let mut file = tempfile::tempfile().unwrap();
         for fill in 0..count {
@@ -350,7 +354,7 @@ mod tests {
         rings.write(&file, &mut requests, |_, answer| answers.push(answer));
         assert_eq!((answers[0], answers[2]), (Some(4096), Some(4096)));
         assert!(answers[1].is_some_and(|answer| answer < 0), "{:?}", answers[1]);
-        // The ring is as good as new.
+        // The ring still works like a new one.
         rings.write(&file, &mut requests[..1], |_, answer| assert_eq!(answer, Some(4096)));
     }
 }

@@ -1,13 +1,12 @@
-//! Images that a crash may leave of a device's writes.
+//! Images of a device's writes that a crash may leave.
 //!
-//! The contract of a device is small: synced bytes are durable. Of each later write any
-//! part may be, sector by sector of 512 bytes, and independently of all other writes. A later
-//! write may therefore be there and an earlier one not. Writes to the same sector keep their
-//! order: a read returns the last of those that landed. An unsynced length is either the old
-//! one or the new one. A sync that fails makes nothing durable, and no later sync covers its
-//! writes: an operating system reports a failed write-back once and takes the pages for
-//! clean, so that they must be written again. Every image drawn here is one that the contract
-//! allows, and repeated draws reach all of them.
+//! The contract of a device is small: synced bytes are durable. Of each later write any part may
+//! land, sector by sector of 512 bytes, and independently of all other writes. So a later write may
+//! be there and an earlier one not. Writes to the same sector keep their order: a read returns the
+//! last of those that landed. An unsynced length is either the old one or the new one. A sync that
+//! fails makes nothing durable, and no later sync covers its writes. An operating system reports a
+//! failed write-back once and then takes the pages for clean, so they must be written again. Every
+//! image drawn here is one that the contract allows, and repeated draws reach all of them.
 
 use std::ops::Range;
 
@@ -21,7 +20,7 @@ pub(crate) const SECTOR: usize = 512;
 struct Pending {
     offset: u64,
     bytes: Vec<u8>,
-    /// A sync failed since: none will cover it any more.
+    /// Set if a sync has failed since: none will cover the write any more.
     is_given_up: bool,
 }
 
@@ -37,7 +36,7 @@ impl Pending {
         (from..to, (from - self.offset) as usize..(to - self.offset) as usize)
     }
 
-    /// The parts outside `range`.
+    /// Returns the parts outside `range`.
     fn without(self, range: &Range<u64>) -> Vec<Pending> {
         let (inside, part) = self.overlap(range);
         if inside.is_empty() {
@@ -54,24 +53,24 @@ impl Pending {
     }
 }
 
-/// Everything that a device was told since a known state.
+/// Everything that happened to a device since a known state.
 #[derive(Debug)]
 pub(crate) struct Journal {
     /// The durable bytes.
     durable: Vec<u8>,
-    /// Writes since, in their order.
+    /// Later writes, in their order.
     pending: Vec<Pending>,
-    /// Some of them are given up, perhaps.
+    /// Set if some of them may be given up.
     has_given_up: bool,
-    /// Length that the device has now.
+    /// Present length of the device.
     length: u64,
-    /// The least length since the last sync, if that is less than the durable length. Durable bytes
-    /// beyond it may be gone, or zeros.
+    /// The lowest length since the last sync, if that is less than the durable length. Durable
+    /// bytes beyond it may be gone, or zeros.
     cut: Option<u64>,
 }
 
 impl Journal {
-    /// A journal that begins with `content`, which is durable.
+    /// Returns a journal that begins with the durable `content`.
     pub(crate) fn new(content: Vec<u8>) -> Journal {
         let length = content.len() as u64;
         Journal { durable: content, pending: Vec::new(), has_given_up: false, length, cut: None }
@@ -96,7 +95,7 @@ impl Journal {
         }
     }
 
-    /// The length is durable from now on.
+    /// Makes the length durable.
     fn sync_length(&mut self) {
         if let Some(cut) = self.cut.take() {
             self.durable.truncate(cut as usize);
@@ -104,7 +103,7 @@ impl Journal {
         self.durable.resize(self.length as usize, 0);
     }
 
-    /// All of it is durable from now on.
+    /// Makes everything durable.
     pub(crate) fn sync(&mut self) {
         self.sync_length();
         for write in std::mem::take(&mut self.pending) {
@@ -114,7 +113,7 @@ impl Journal {
         self.has_given_up = !self.pending.is_empty();
     }
 
-    /// A sync failed.
+    /// Records a failed sync.
     pub(crate) fn fail_sync(&mut self) {
         self.pending.iter_mut().for_each(|write| write.is_given_up = true);
         self.has_given_up = !self.pending.is_empty();
@@ -130,8 +129,8 @@ impl Journal {
         }
     }
 
-    /// Applies the part of `write` inside `range`, keeps the parts outside; keeps all of it if it
-    /// was given up. Earlier bytes in the same place are gone.
+    /// Applies the part of `write` inside `range` and keeps the parts outside; keeps all of it if
+    /// it was given up. Earlier bytes in the same place are gone.
     fn split(&mut self, write: Pending, range: &Range<u64>) {
         if write.is_given_up {
             return self.pending.push(write);
@@ -141,7 +140,7 @@ impl Journal {
             return self.pending.push(write);
         }
         put(&mut self.durable, inside.start, &write.bytes[part]);
-        // Of others, the parts inside the range were applied before.
+        // For other writes, the parts inside the range were applied before.
         let earlier = if self.has_given_up { std::mem::take(&mut self.pending) } else { vec![] };
         for earlier in earlier {
             earlier.without(&inside).into_iter().for_each(|rest| self.pending.push(rest));
@@ -149,15 +148,15 @@ impl Journal {
         write.without(&inside).into_iter().for_each(|rest| self.pending.push(rest));
     }
 
-    /// Bits rot in the durable bytes.
+    /// Flips bits in the durable bytes.
     pub(crate) fn flip(&mut self, offset: u64, mask: u8) {
         if let Some(byte) = self.durable.get_mut(offset as usize) {
             *byte ^= mask;
         }
     }
 
-    /// One of the images that the contract allows, drawn by `random`; one as `lean` wants it, if
-    /// there is one.
+    /// Returns one of the images that the contract allows, drawn by `random`; with `lean`, one of
+    /// that kind.
     pub(crate) fn image(&self, lean: Option<Lean>, random: &mut fastrand::Rng) -> MemoryDevice {
         let mut image = self.durable.clone();
         if let Some(cut) = self.cut.filter(|_| random.bool()) {
@@ -173,7 +172,7 @@ impl Journal {
             }
             return MemoryDevice::from_bytes(&image);
         }
-        // Mixed images are the rule; the pure ones would hardly be drawn otherwise.
+        // Most images are mixed; pure ones would hardly be drawn otherwise.
         let fate = random.u8(0..8);
         for write in &self.pending {
             let fate = match fate {
@@ -202,7 +201,7 @@ impl Journal {
     }
 }
 
-/// Part of the writes that are pending.
+/// A part of the pending writes.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     All,
@@ -214,8 +213,8 @@ enum Part {
     Beginning,
 }
 
-/// Crashes that chance would hardly bring about: of many writes just some part lands whole, or all
-/// the rest.
+/// Crashes that chance would hardly produce: of many writes, just some part lands whole, or
+/// everything else does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lean {
     what: Part,

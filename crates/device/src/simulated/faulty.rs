@@ -4,15 +4,15 @@
 //! [`FaultyDevice::with_crashes`] it also remembers the synced bytes, and [`FaultyDevice::crash`]
 //! draws the contents that a power failure at this moment may leave.
 //!
-//! Several of them can hang on one [`PowerSupply`](crate::simulated::power::PowerSupply), which
-//! then counts their operations and fails for all of them at once; see there.
+//! Several of them can share one [`PowerSupply`](crate::simulated::power::PowerSupply), which then
+//! counts their operations and fails for all of them at once; see there.
 //!
-//! One thread and one seed give the same faults again; with more threads the order of their calls
-//! decides who gets which.
+//! One thread and one seed reproduce the same faults. With more threads the order of their calls
+//! decides which of them a fault hits.
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::buffer::AlignedBuffer;
@@ -22,6 +22,7 @@ use crate::memory::MemoryDevice;
 use crate::simulated::crash::{Journal, Lean, SECTOR};
 use crate::simulated::pause;
 use crate::simulated::plug::{DeviceOperation, Fault, Plug, Turn};
+use millpond_base::PastPoison;
 
 /// Frequency of each fault, as a share of the operations (0 to 1).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -39,11 +40,11 @@ pub struct Faults {
     pub lost_write: f64,
     /// Reads of a page in which one bit comes back wrong.
     pub bit_flip: f64,
-    /// Each operation takes longer by up to this many microseconds.
+    /// Maximum added latency of each operation, in microseconds.
     pub latency_us_max: u32,
 }
 
-/// A fault at one place, until healed or, if `once`, until it has struck once.
+/// A fault at one place, until healed or, with `once`, until it has struck once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Planted {
     FailRead,
@@ -62,7 +63,7 @@ struct State {
     fail_next_sync: bool,
     /// Bytes by which the device may still grow.
     room: Option<u64>,
-    /// Writes find no room either, as on thinly provisioned storage.
+    /// Set if writes find no room either, as on thinly provisioned storage.
     is_full: bool,
     struck: u64,
     journal: Option<Journal>,
@@ -89,13 +90,13 @@ enum Verdict {
     Fails(usize),
     /// The device is full.
     Full,
-    /// The power failed; of this write anything may land if the device `had_it` by then.
+    /// The power failed; any part of this write may land if the device `had_it` by then.
     Off { had_it: bool },
 }
 
 impl FaultyDevice {
-    /// Creates a device that passes every call to `inner`, until it is told to fail. `seed` decides
-    /// where chance does.
+    /// Creates a device that passes every call to `inner`, until faults are set. `seed` decides the
+    /// random ones.
     pub fn new(inner: Arc<dyn Device>, seed: u64) -> FaultyDevice {
         let state = State {
             random: fastrand::Rng::with_seed(seed),
@@ -126,45 +127,46 @@ impl FaultyDevice {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
-    /// Faults by chance, from now on.
+    /// Sets random faults, from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.state().faults = faults;
     }
 
-    /// Reads that touch byte `offset` fail until [`FaultyDevice::heal`].
+    /// Makes reads that touch byte `offset` fail until [`FaultyDevice::heal`].
     pub fn fail_reads_at(&self, offset: u64) {
         self.state().planted.push((offset, Planted::FailRead));
     }
 
-    /// Writes that touch byte `offset` fail, with nothing landing, until [`FaultyDevice::heal`].
+    /// Makes writes that touch byte `offset` fail, with nothing landing, until
+    /// [`FaultyDevice::heal`].
     pub fn fail_writes_at(&self, offset: u64) {
         self.state().planted.push((offset, Planted::FailWrite));
     }
 
-    /// Of the next write that touches byte `offset` only the first `sectors` land.
+    /// Lets only the first `sectors` of the next write that touches byte `offset` land.
     pub fn tear_next_write_at(&self, offset: u64, sectors: usize) {
         self.state().planted.push((offset, Planted::TearWrite(sectors)));
     }
 
-    /// The next write that touches byte `offset` is acknowledged and never lands.
+    /// Acknowledges the next write that touches byte `offset`, and never lets it land.
     pub fn lose_next_write_at(&self, offset: u64) {
         self.state().planted.push((offset, Planted::LoseWrite));
     }
 
-    /// The next sync fails.
+    /// Makes the next sync fail.
     pub fn fail_next_sync(&self) {
         self.state().fail_next_sync = true;
     }
 
-    /// The device can grow by `bytes` more and is full then.
+    /// Lets the device grow by `bytes` more; it is full then.
     pub fn limit_room(&self, bytes: u64) {
         self.state().room = Some(bytes);
     }
 
-    /// Neither growth nor writes find room until [`FaultyDevice::heal`].
+    /// Refuses room for growth and writes until [`FaultyDevice::heal`].
     pub fn fill(&self) {
         self.state().is_full = true;
     }
@@ -177,7 +179,7 @@ impl FaultyDevice {
         (state.fail_next_sync, state.room, state.is_full) = (false, None, false);
     }
 
-    /// Faults that struck so far.
+    /// Returns the number of faults that struck so far.
     pub fn struck(&self) -> u64 {
         self.state().struck
     }
@@ -185,7 +187,7 @@ impl FaultyDevice {
     /// Flips bit `bit` (0 to 7) of the stored byte at `offset`, for good.
     ///
     /// # Errors
-    /// If the device under this one fails, or has no such byte.
+    /// The device under this one fails, or has no such byte.
     pub fn flip_bit(&self, offset: u64, bit: u8) -> Result<(), DeviceError> {
         let block = self.inner.alignment().offset.max(1);
         let begin = offset - offset % block;
@@ -200,7 +202,7 @@ impl FaultyDevice {
     }
 
     /// Draws, from `seed`, the contents that a power failure at this moment may leave: everything
-    /// synced, and each later write kept, lost or torn. `None` unless the device was made by
+    /// synced, and each later write kept, lost or torn. `None` unless the device was created by
     /// [`FaultyDevice::with_crashes`].
     pub fn crash(&self, seed: u64) -> Option<MemoryDevice> {
         self.image(None, &mut fastrand::Rng::with_seed(seed))
@@ -220,8 +222,8 @@ impl FaultyDevice {
         DeviceError::Io { operation, path, offset, length, errno: Errno::IO }
     }
 
-    /// Decides the outcome of an operation other than a read. Called with the state locked, so that
-    /// one device's operations reach its journal in the order in which they were counted.
+    /// Decides the outcome of an operation other than a read. The state must be locked, so that one
+    /// device's operations reach its journal in the order in which they were counted.
     fn turn(&self, operation: DeviceOperation) -> Turn {
         self.plug.as_ref().map_or(Turn::Works, |plug| plug.turn(operation))
     }
@@ -245,7 +247,7 @@ impl FaultyDevice {
         let mut state = self.state();
         let turn = self.turn(DeviceOperation::Sync);
         if matches!(turn, Turn::Cut | Turn::Off) {
-            // Whatever landed of the writes before it is drawn with the image.
+            // The image decides which earlier writes landed.
             return Err(self.no_power(Operation::Sync, 0, self.length()));
         }
         let faults = state.faults;
@@ -261,7 +263,7 @@ impl FaultyDevice {
             journal(state);
         }
         drop(state);
-        // It takes a while until this is known, and others may write meanwhile.
+        // The failure takes a while, and others may write in the meantime.
         self.delay();
         Ok(())
     }
@@ -295,7 +297,7 @@ impl State {
         Some(fault)
     }
 
-    /// A write that fails after any number of its sectors.
+    /// Fails a write after any number of its sectors.
     fn fail_write(&mut self, length: usize) -> Verdict {
         let sectors = length.div_ceil(SECTOR);
         Verdict::Fails(length.min(self.random.usize(0..=sectors) * SECTOR))
@@ -391,7 +393,8 @@ impl Device for FaultyDevice {
             }
         };
         if landed > 0 {
-            // A device under this one may want whole blocks: what did not land stays as it is.
+            // A device under this one may require whole blocks: bytes that did not land stay
+            // unchanged.
             let mut whole = AlignedBuffer::new(bytes.len());
             if landed < bytes.len() {
                 self.inner.read(offset, &mut whole)?;

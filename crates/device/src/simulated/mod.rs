@@ -1,4 +1,4 @@
-//! Devices that fail, lose power, read wrongly or are slow: tests and campaigns run against them.
+//! Devices that fail, lose power, read wrongly or are slow, for tests and campaigns.
 pub(crate) mod crash;
 pub mod faulty;
 pub(crate) mod pause;

@@ -1,12 +1,11 @@
 //! Sleeping for microseconds.
 //!
-//! A thread that sleeps comes back late: by 5 µs on a quiet machine of its own, by 40 µs in a
-//! virtual one, where a sleep also costs as much processor time. So each thread learns how late it
-//! usually is, asks to be woken so much earlier, and waits for the rest awake. Pauses are met
-//! within microseconds, and a thread is awake only for the time by which this machine's sleep would
-//! have been late. At most half of the processors are spent so: with many threads under way those
-//! that wait awake would only keep the others late, and one request's lateness hides behind the
-//! next.
+//! A sleeping thread wakes up late: by 5 µs on a quiet machine of its own, by 40 µs in a virtual
+//! one, where a sleep also costs as much processor time. So each thread learns its usual delay,
+//! asks to be woken earlier by that time, and spins for the rest. Pauses are met within
+//! microseconds, and a thread spins only for the time by which this machine's sleep would have been
+//! late. At most half of the processors spin. With many active threads, more of them would only
+//! delay the others, and one request's delay is hidden behind the next.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::file::system::wake_punctually;
 
-/// The longest end of a pause that is waited for awake, in nanoseconds.
+/// The longest end of a pause that is spent spinning, in nanoseconds.
 const AWAKE_NS_MAX: u64 = 60_000;
 
 thread_local! {
@@ -25,10 +24,10 @@ thread_local! {
         Cell::new(if wake_punctually() { 10_000 } else { AWAKE_NS_MAX });
 }
 
-/// Threads that wait awake at this moment.
+/// Number of threads that spin at this moment.
 static AWAKE: AtomicUsize = AtomicUsize::new(0);
 
-/// Threads that may wait awake at once.
+/// Maximum number of threads that may spin at once.
 static AWAKE_MAX: LazyLock<usize> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(1, |n| n.get() / 2).max(1));
 
@@ -51,14 +50,14 @@ pub(super) fn until(deadline: Instant) {
         }
     }
     AWAKE.fetch_sub(1, Ordering::Relaxed);
-    // Nothing is left for the thread that waited awake.
+    // The rest of the time has passed, since the thread spun.
     while !left().is_zero() {
         std::thread::sleep(left());
     }
 }
 
-/// The new estimate after a wake-up that was `seen` late: it rises faster than it falls, and so
-/// settles where four wake-ups in five are earlier.
+/// Returns the new estimate after a wake-up that was `seen` late. It rises faster than it falls,
+/// and so settles where four wake-ups in five are earlier.
 fn learn(estimate: u64, seen: u64) -> u64 {
     let next = if seen > estimate {
         estimate + (seen - estimate) / 8

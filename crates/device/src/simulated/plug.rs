@@ -2,13 +2,15 @@
 //! devices of the supply share.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use millpond_base::PastPoison;
 
 /// A failure of one operation while everything else works.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fault {
-    /// With `EIO`. Of a write any number of first sectors may have landed. A sync makes nothing
-    /// durable, and no later sync covers its writes.
+    /// The operation fails with `EIO`. Any number of a write's first sectors may have landed. A
+    /// sync makes nothing durable, and no later sync covers its writes.
     Error,
     /// There is no room for a write or a growth. A sync needs none, and fails with `EIO`.
     DiskFull,
@@ -34,8 +36,8 @@ pub(crate) enum DeviceOperation {
     Length,
 }
 
-/// The operations of which one, counted from now on, fails. Devices are
-/// numbered in the order in which the supply made them.
+/// Selection of the operations of which one, counted from now on, fails. Devices are numbered in
+/// the order in which the supply created them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Aim {
     /// Writes that begin before a place of the device.
@@ -61,7 +63,7 @@ pub enum Aim {
 
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
-    /// Operations so far, the failed ones included; none since the power failed.
+    /// Number of operations so far, including failed ones; none since the power failed.
     pub(super) operations: u64,
     /// Number of the operation at which the power fails.
     pub(super) cut: Option<u64>,
@@ -69,12 +71,12 @@ pub(super) struct Schedule {
     pub(super) aim: Option<(Aim, u64)>,
     /// Fault at the aimed operation; if `None`, the power fails there.
     pub(super) aimed: Option<Fault>,
-    /// `true` if a write that [`Aim::SyncOf`] names has happened, and no sync since.
+    /// Set if a write that [`Aim::SyncOf`] names has happened, and no sync since.
     pub(super) is_near: bool,
     /// Number of the operation that fails.
     pub(super) fault: Option<(u64, Fault)>,
     pub(super) is_off: bool,
-    /// `true` if the power failed at an operation, and not between two.
+    /// Set if the power failed at an operation, and not between two.
     pub(super) was_during_operation: bool,
 }
 
@@ -109,7 +111,7 @@ pub(super) struct Line(Mutex<Schedule>);
 
 impl Line {
     pub(super) fn schedule(&self) -> MutexGuard<'_, Schedule> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().past_poison()
     }
 }
 

@@ -3,14 +3,14 @@
 //! A store and its log are on two devices, and a crash can leave the two out of step: a page
 //! without its log record, or a record without the commit before it. So their operations are
 //! counted together, and the power fails for all of them at one operation, at each operation in
-//! turn if a test wants so. Each device is a [`FaultyDevice`] over memory, with everything that
-//! such a device can do besides.
+//! turn if a test wants so. Each device is a [`FaultyDevice`] over memory, with all other faults of
+//! such a device.
 //!
-//! **The operations that count** are every write, each part of a batch for itself, every sync, and
+//! **The counted operations** are every write, with each part of a batch by itself, every sync, and
 //! every growth. Reads do not count, since nothing depends on their number. **The operation at
 //! which the power fails** may have been done, wholly or in part. A write lands like any unsynced
 //! one, the length is the old one or the new one, and any part of a sync's writes may be durable.
-//! It fails, and everything after it, reads too, with [`Errno::NO_DEVICE`].
+//! That operation and everything after it, including reads, fails with [`Errno::NO_DEVICE`].
 //!
 //! [`PowerSupply::images`] draws the contents of each device independently, as devices of a new
 //! supply, so that a recovery can crash in turn.
@@ -21,12 +21,13 @@
 //! [`Errno::NO_DEVICE`]: crate::error::Errno::NO_DEVICE
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::memory::MemoryDevice;
 use crate::simulated::crash::Lean;
 use crate::simulated::faulty::FaultyDevice;
 use crate::simulated::plug::{Aim, Fault, Line, Plug};
+use millpond_base::PastPoison;
 
 /// Devices whose power fails at one moment.
 #[derive(Debug, Default)]
@@ -36,16 +37,16 @@ pub struct PowerSupply {
 }
 
 impl PowerSupply {
-    /// A supply with no devices yet.
+    /// Returns a supply with no devices yet.
     pub fn new() -> PowerSupply {
         PowerSupply::default()
     }
 
     fn devices(&self) -> MutexGuard<'_, Vec<Arc<FaultyDevice>>> {
-        self.devices.lock().unwrap_or_else(PoisonError::into_inner)
+        self.devices.lock().past_poison()
     }
 
-    /// One more device. The bytes of `content` count as durable; `name` is its path in messages.
+    /// Adds a device. The bytes of `content` count as durable; `name` is its path in messages.
     pub fn device(&self, name: &str, content: MemoryDevice) -> Arc<FaultyDevice> {
         let mut devices = self.devices();
         let number = devices.len();
@@ -55,23 +56,23 @@ impl PowerSupply {
         device
     }
 
-    /// Operations so far, on all devices together.
+    /// Returns the number of operations so far, on all devices together.
     pub fn operations(&self) -> u64 {
         self.line.schedule().operations
     }
 
-    /// The power fails at the `nth` operation from now; 1, and 0 too, is the next.
+    /// Cuts the power at the `nth` operation from now; 1, and 0 too, is the next.
     pub fn cut_at(&self, nth: u64) {
         let mut schedule = self.line.schedule();
         schedule.cut = Some(schedule.operations.saturating_add(nth));
     }
 
-    /// The power fails at the `nth` operation from now of those that are meant, 1 being the next.
+    /// Cuts the power at the `nth` operation from now of those in `aim`, 1 being the next.
     pub fn cut_at_aim(&self, aim: Aim, nth: u64) {
         self.aim(aim, nth, None);
     }
 
-    /// The `nth` operation from now of those that are meant, 1 being the next, fails by `fault`.
+    /// Lets the `nth` operation from now of those in `aim` fail with `fault`, 1 being the next.
     pub fn fail_at_aim(&self, aim: Aim, nth: u64, fault: Fault) {
         self.aim(aim, nth, Some(fault));
     }
@@ -81,15 +82,15 @@ impl PowerSupply {
         (schedule.aim, schedule.aimed, schedule.is_near) = (Some((aim, nth)), fault, false);
     }
 
-    /// The power fails now, between two operations.
+    /// Cuts the power now, between two operations.
     pub fn cut(&self) {
         self.line.schedule().is_off = true;
     }
 
-    /// After [`PowerSupply::cut`]: only the process that used the devices died, and not the power.
-    /// All acknowledged writes are there, synced or not, as in the caches of an operating system
-    /// that goes on. Nothing happens, and `false` is returned, if the power failed at an operation.
-    /// To be called when nobody uses the devices any more.
+    /// Restores the power after [`PowerSupply::cut`], as if only the process that used the devices
+    /// had died. All acknowledged writes are there, synced or not, as in the caches of an operating
+    /// system that runs on. If the power failed at an operation, it does nothing, and returns
+    /// `false`. To be called when nobody uses the devices any more.
     pub fn resume(&self) -> bool {
         let mut schedule = self.line.schedule();
         if !schedule.was_during_operation {
@@ -100,8 +101,8 @@ impl PowerSupply {
     }
 
     /// Cancels all planned failures, of the power and of operations. Earlier failures stay. Returns
-    /// whether a failure was still to come, as [`PowerSupply::is_fault_due`] does, so that nothing
-    /// can fail between the question and this.
+    /// `true` if a failure was still to come, like [`PowerSupply::is_fault_due`], so that nothing
+    /// can fail between the question and this call.
     pub fn spare(&self) -> bool {
         let mut schedule = self.line.schedule();
         let was_due = schedule.fault.is_some() || schedule.aimed.is_some();
@@ -115,7 +116,7 @@ impl PowerSupply {
         self.line.schedule().is_off
     }
 
-    /// The `nth` operation from now, 1 being the next, fails by `fault`, and no other.
+    /// Lets the `nth` operation from now, 1 being the next, fail with `fault`, and no other.
     pub fn fail_at(&self, nth: u64, fault: Fault) {
         let mut schedule = self.line.schedule();
         schedule.fault = Some((schedule.operations.saturating_add(nth), fault));
@@ -129,18 +130,18 @@ impl PowerSupply {
     }
 
     /// Draws, from `seed`, the contents of each device after a power failure, in the order in which
-    /// the devices were made. Returns the new devices and their supply. Cuts the power first if it
-    /// is still on. About half of the devices get an outcome that chance would hardly produce: only
-    /// one part of the writes lands, or everything else does. The part is the newest write, the one
-    /// at the lowest offset (a superblock, say), a random one, the first ones, or all.
+    /// the devices were created. Returns the new devices and their supply. Cuts the power first if
+    /// it is still on. About half of the devices get an outcome that chance would hardly produce:
+    /// only one part of the writes lands, or everything else does. The part is the newest write,
+    /// the one at the lowest offset (a superblock, say), a random one, the first ones, or all.
     pub fn images(&self, seed: u64) -> (PowerSupply, Vec<Arc<FaultyDevice>>) {
-        // An operation that had its turn before holds its device until the journal has it.
+        // An earlier operation holds its device until the journal has it.
         self.cut();
         let supply = PowerSupply::new();
         let mut random = fastrand::Rng::with_seed(seed);
         let devices = self.devices();
         let images = devices.iter().filter_map(|device| {
-            // Each device has a journal, since the supply made it.
+            // Each device has a journal, since the supply created it.
             let lean = random.bool().then(|| Lean::draw(&mut random));
             let image = device.image(lean, &mut random)?;
             Some(supply.device(&crate::Device::path(&**device).to_string_lossy(), image))
@@ -172,7 +173,7 @@ mod tests {
         bytes
     }
 
-    /// First bytes of the sectors of each device, over many draws.
+    /// Returns the first bytes of the sectors of each device, over many draws.
     fn images(supply: &PowerSupply) -> BTreeSet<Vec<Vec<u8>>> {
         let sectors = |device: &Arc<FaultyDevice>| -> Vec<u8> {
             let bytes = bytes(device);
@@ -263,7 +264,7 @@ mod tests {
         again.cut_at(2);
         devices[1].write(0, &[3; 512]).unwrap();
         assert!(is_gone(devices[0].write(512, &[4; 512])));
-        // What the first crash left is durable: it does not change its mind.
+        // The outcome of the first crash is durable, and does not change.
         let expected = [0, 3]
             .iter()
             .flat_map(|&log| [0, 4].map(move |second| vec![vec![survived, second], vec![log, 0]]));
@@ -280,7 +281,7 @@ mod tests {
         assert!(is_gone(data.write(512, &[2; 512])));
         assert!(supply.resume() && !supply.is_off());
         assert_eq!((bytes(&data)[0], bytes(&data)[512]), (1, 0));
-        // The sync that failed covers nothing, and a later one nothing of that.
+        // The failed sync covers nothing, and no later one covers its writes.
         data.sync().unwrap();
         supply.cut_at(1);
         assert!(is_gone(data.write(512, &[3; 512])));

@@ -1,38 +1,38 @@
 //! A device that reads wrongly: fault injection for the read path.
 //!
-//! It stands before another device and hands all writes on, unchanged. Of its reads it spoils some,
-//! page by page, as its seed decides: they fail, end too early, or come back with other bytes than
-//! were written. The device below is never damaged, so [`ReadFaultDevice::heal`] gives a sound
+//! It is in front of another device and passes all writes on, unchanged. It spoils some of its
+//! reads, page by page, chosen by its seed: they fail, end too early, or return bytes other than
+//! those written. The device below is never damaged, so [`ReadFaultDevice::heal`] gives a sound
 //! device again. Any damage found then was written back by its user.
 //!
-//! - **The spoilt reads** depend on the seed, the page, and the number of reads of that page since
-//!   the faults were set, and on nothing else. Threads that read other pages in another order
-//!   change nothing.
+//! - **The spoilt reads** depend only on the seed, the page, and the number of reads of that page
+//!   since the faults were set. Threads that read other pages in another order change nothing.
 //! - **A request of several pages** is judged page by page. A failed read makes its request fail,
 //!   and the rest of the request is not read.
 //! - **A fault that persists** spoils each later read of its page in the same way, until the page
 //!   is written (a drive remaps a bad sector then) or the device healed.
-//! - **The ledger** has an entry for each read that was spoilt: which page, which read, how, and
-//!   whether any byte came back other than it should have.
+//! - **The ledger** has an entry for each spoilt read: the page, the number of the read, the fault,
+//!   and a flag if any returned byte was wrong.
 //!
-//! Versions that a page had before, which [`ReadFault::OlderVersion`] needs, are kept from when the
-//! device is made: a few of each page. That is a lost write as a reader sees it.
+//! Former versions of pages, which [`ReadFault::OlderVersion`] needs, are kept from the creation of
+//! the device on: a few of each page. A reader sees such a version as a lost write.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use millpond_base::PageId;
+use millpond_base::PastPoison;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::device::{Alignment, Device};
 use crate::error::{DeviceError, Errno, Operation};
 use crate::simulated::crash::SECTOR;
 
-/// Older versions of a page that are kept.
+/// Maximum number of older versions of a page that are kept.
 const VERSIONS_MAX: usize = 6;
-/// Bytes of a page that the ledger keeps of each misread.
+/// Bytes of the page that the ledger keeps for each misread.
 const HEAD_BYTES: usize = 32;
 
 /// A way in which a read goes wrong.
@@ -41,7 +41,7 @@ const HEAD_BYTES: usize = 32;
 pub enum ReadFault {
     /// The device reports `EIO`.
     Error,
-    /// The device delivers a part of the bytes, and reports that there were no more.
+    /// The device returns a part of the bytes, and reports that there were no more.
     Short,
     /// One to eight bits come back flipped.
     BitFlips,
@@ -49,13 +49,13 @@ pub enum ReadFault {
     ZeroedSectors,
     /// The bytes of another page come back.
     OtherPage,
-    /// The bytes that the page had before it was last written come back, or those before these.
-    /// A page that was never overwritten is read as it is.
+    /// An older version of the page comes back, the last one or one before it. A page that was
+    /// never overwritten is read correctly.
     OlderVersion,
 }
 
 impl ReadFault {
-    /// All of them.
+    /// All kinds of faults.
     pub const ALL: [ReadFault; 6] = [
         ReadFault::Error,
         ReadFault::Short,
@@ -69,11 +69,11 @@ impl ReadFault {
 /// Selection of the reads that go wrong, and of their faults.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReadFaults {
-    /// Reads of a page that go wrong: a share of them, 0 to 1.
+    /// Share of the reads of a page that go wrong, 0 to 1.
     pub share: f64,
-    /// Kinds of faults, each as likely as the others. If empty, no read goes wrong.
+    /// Kinds of faults, with equal probability. If empty, no read goes wrong.
     pub kinds: Vec<ReadFault>,
-    /// The pages whose reads may go wrong; `None`: all.
+    /// Pages whose reads may go wrong; `None` for all.
     pub pages: Option<BTreeSet<PageId>>,
     /// `true` if a damaged page stays damaged until it is written.
     pub persists: bool,
@@ -83,7 +83,7 @@ pub struct ReadFaults {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Misread {
-    /// The page: the offset, divided by the page size that the device was told.
+    /// The page: the offset divided by the device's `page_bytes`.
     pub page: PageId,
     /// Number of this read among the page's reads since the faults were set, from 1 on.
     pub read: u64,
@@ -91,9 +91,9 @@ pub struct Misread {
     pub fault: ReadFault,
     /// `true` if a returned byte differs from the stored one. Never set for a read that failed.
     pub changed: bool,
-    /// The first bytes of the page as it is stored: its header, if it is a page of a store.
+    /// The first bytes of the page as stored: its header, if it is a page of a store.
     pub head: [u8; HEAD_BYTES],
-    /// Of an older version that differs: its bytes, and those stored.
+    /// For an older version that differs: its bytes, and the stored ones.
     pub versions: Option<Box<(Vec<u8>, Vec<u8>)>>,
 }
 
@@ -101,7 +101,7 @@ pub struct Misread {
 struct State {
     faults: ReadFaults,
     seed: u64,
-    /// Reads of each page since the faults were set.
+    /// Number of reads of each page since the faults were set.
     reads: HashMap<u64, u64>,
     /// Pages that stay damaged, each with its fault and the salt of its random choices.
     damaged: BTreeMap<u64, (ReadFault, u64)>,
@@ -124,8 +124,8 @@ impl std::fmt::Debug for ReadFaultDevice {
 }
 
 impl ReadFaultDevice {
-    /// Creates a device that reads like `inner`, until it is told to do otherwise. Reads are spoilt
-    /// in pages of `page_bytes`, at least a sector of 512 bytes.
+    /// Creates a device that reads like `inner`, until faults are set. Reads are spoilt in pages of
+    /// `page_bytes`, at least a sector of 512 bytes.
     pub fn new(inner: Arc<dyn Device>, page_bytes: usize) -> ReadFaultDevice {
         let page_bytes = page_bytes.max(SECTOR) as u64;
         ReadFaultDevice { inner, page_bytes, state: Mutex::default() }
@@ -140,11 +140,11 @@ impl ReadFaultDevice {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
-    /// Faults from now on, instead of those before; `seed` decides where they strike. Pages that
-    /// are damaged stay so.
+    /// Sets new faults instead of the old ones; `seed` decides where they strike. Damaged pages
+    /// stay damaged.
     pub fn set_faults(&self, faults: ReadFaults, seed: u64) {
         let mut state = self.state();
         (state.faults, state.seed) = (faults, seed);
@@ -163,12 +163,12 @@ impl ReadFaultDevice {
         state.damaged.clear();
     }
 
-    /// The reads that were spoilt so far, in the order in which they were.
+    /// Returns the spoilt reads so far, in their order.
     pub fn ledger(&self) -> Vec<Misread> {
         self.state().ledger.clone()
     }
 
-    /// Reads that were spoilt so far.
+    /// Returns the number of spoilt reads so far.
     pub fn struck(&self) -> usize {
         self.state().ledger.len()
     }
@@ -260,7 +260,7 @@ impl ReadFaultDevice {
         self.note(struck, false, None);
         let path = self.path().to_path_buf();
         if struck.fault == ReadFault::Short {
-            // Sectors that came; what the buffer holds behind them is anything.
+            // Number of sectors that arrived; the buffer behind them is undefined.
             let came = (struck.salt as usize % (bytes.len() / SECTOR + 1)) * SECTOR;
             bytes[came..].fill(0xA5);
             let device_length = offset + came as u64;

@@ -1,4 +1,4 @@
-//! A device of a given speed, in front of a faster one: for experiments about devices that are
+//! A device of a given speed, in front of a faster one, for experiments with devices that are
 //! unavailable (leanstore VI-A warms up from three of them).
 //!
 //! A request waits for its turn under the limit of requests per second, then for a channel. Its
@@ -15,12 +15,13 @@
 //! | `disk` | 0.1 ms | 0.1 ms | 8.3 ms | – | 1 | 150 | seeks 0.5–16 ms over 1 TB, 8.3 ms a turn |
 //! | `array` | 0.1 ms | 0.1 ms | 6 ms | – | 4 | 320 | each: seeks 0.4–10 ms over 146 GB, 6 ms a turn, stripes of 64 KiB |
 //!
-//! `nvme` is a drive as in leanstore VI (2.7 GB/s), `sata` a consumer drive of that time, `disk`
-//! turns 7,200 times a minute, `array` is four SCSI disks at 10,000 turns as in li 4.4.2. Queues
-//! are served first come, first served: a real disk that sorts its queue does better under depth.
+//! `nvme` is a drive like that of leanstore VI (2.7 GB/s), and `sata` a consumer drive of that
+//! time. `disk` turns 7,200 times a minute. `array` is four SCSI disks at 10,000 turns as in li
+//! 4.4.2. Queues are served first come, first served: a real disk that sorts its queue does better
+//! under depth.
 //!
-//! One thread that waits for one request sleeps once for it, which costs a processor up to 40 µs:
-//! two processors cannot show more than some 50,000 single requests a second of `nvme`. A batch
+//! One thread that waits for one request sleeps once for it, which costs a processor up to 40 µs.
+//! So two processors cannot show more than some 50,000 single requests a second of `nvme`. A batch
 //! is one sleep.
 //!
 //! The time of the device below counts towards the stated time, so results are right as long as it
@@ -30,12 +31,13 @@ use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::device::{Alignment, Device, ReadRequest, WriteRequest};
 use crate::error::DeviceError;
 use crate::simulated::pause;
+use millpond_base::PastPoison;
 
 /// The moving parts of a disk.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,7 +48,7 @@ pub struct Arm {
     pub seek_us_max: u32,
     /// Bytes of the disk, over which seeks are measured.
     pub capacity_bytes: u64,
-    /// One turn of the platter, in microseconds; on average half of it is waited for.
+    /// Time of one turn of the platter, in microseconds; a request waits for half of it on average.
     pub turn_us: u32,
     /// Bytes that lie on one disk of an array before the next disk follows.
     pub stripe_bytes: u64,
@@ -65,7 +67,7 @@ pub struct SlowProfile {
     pub sync_us: u32,
     /// Requests per second, 0 for no limit.
     pub requests_per_s: u32,
-    /// Requests that are served at once.
+    /// Number of requests served at once.
     pub channels: u32,
     /// Bytes per second of all channels together, 0 for no limit.
     pub bytes_per_s: u64,
@@ -130,7 +132,7 @@ impl SlowProfile {
             stripe_bytes: 64 << 10,
         }),
     };
-    /// All of them.
+    /// All profiles.
     pub const ALL: [SlowProfile; 4] = [Self::NVME, Self::SATA, Self::DISK, Self::ARRAY];
 }
 
@@ -146,7 +148,7 @@ impl FromStr for SlowProfile {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("there is no device profile '{name}': choose nvme, sata, disk or array")]
 pub struct UnknownProfile {
-    /// The name asked for.
+    /// The requested name.
     pub name: String,
 }
 
@@ -157,7 +159,7 @@ enum Way {
     Write,
 }
 
-/// One server of requests. Moments are nanoseconds since the device was made.
+/// One server of requests. Moments are nanoseconds since the device was created.
 #[derive(Clone, Copy, Default)]
 struct Channel {
     free_at: u64,
@@ -168,7 +170,7 @@ struct Channel {
 /// Order and timing of the requests.
 struct Schedule {
     channels: Vec<Channel>,
-    /// When the limit lets the next request in.
+    /// Moment at which the limit admits the next request.
     turn_at: u64,
     bus_free_at: u64,
     random: fastrand::Rng,
@@ -184,7 +186,7 @@ impl Schedule {
         }
     }
 
-    /// When a request that comes at `now` is done.
+    /// Returns the moment at which a request that comes at `now` is done.
     fn serve(&mut self, profile: &SlowProfile, now: u64, way: Way, at: u64, length: u64) -> u64 {
         let turn = self.turn_at.max(now);
         if profile.requests_per_s > 0 {
@@ -212,7 +214,7 @@ impl Schedule {
         done
     }
 
-    /// When all channels are done, and then the drive has emptied its cache.
+    /// Returns the moment at which all channels are done, and then the drive has emptied its cache.
     fn sync(&mut self, profile: &SlowProfile, now: u64) -> u64 {
         let idle_at = self.channels.iter().map(|c| c.free_at).max().unwrap_or(0).max(now);
         let done = idle_at + u64::from(profile.sync_us) * 1000;
@@ -241,30 +243,30 @@ impl std::fmt::Debug for SlowDevice {
 }
 
 impl SlowDevice {
-    /// `inner`, slowed down to `profile`. `seed` decides the rotations of disks.
+    /// Returns `inner`, slowed down to `profile`. `seed` decides the rotations of disks.
     pub fn new(inner: Arc<dyn Device>, profile: SlowProfile, seed: u64) -> SlowDevice {
         let schedule = Mutex::new(Schedule::new(&profile, seed));
         let is_slow = AtomicBool::new(true);
         SlowDevice { inner, profile, begin: Instant::now(), is_slow, schedule }
     }
 
-    /// Sets whether later requests take the stated time (as they do at first), or only the time
-    /// of the device below: a pool warms up sooner over a device that is not slowed down.
+    /// Sets whether later requests take the stated time (as they do at first), or only the time of
+    /// the device below, over which a pool warms up sooner.
     pub fn set_slow(&self, is_slow: bool) {
         self.is_slow.store(is_slow, Ordering::Relaxed);
     }
 
-    /// The speed that was asked for.
+    /// Returns the requested speed.
     pub fn profile(&self) -> &SlowProfile {
         &self.profile
     }
 
-    /// The moment when a piece of work that comes now is done.
+    /// Returns the moment at which work that comes now is done.
     fn plan(&self, plan: impl FnOnce(&mut Schedule, &SlowProfile, u64) -> u64) -> Instant {
         if !self.is_slow.load(Ordering::Relaxed) {
             return self.begin;
         }
-        let mut schedule = self.schedule.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut schedule = self.schedule.lock().past_poison();
         let now = self.begin.elapsed().as_nanos() as u64;
         self.begin + Duration::from_nanos(plan(&mut schedule, &self.profile, now))
     }
@@ -364,8 +366,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Requests per second and mean latency in microseconds that `depth` clients get, each of
-    /// which asks again as soon as it is served.
+    /// Returns the requests per second, and the mean latency in microseconds, of `depth` clients
+    /// that each ask again as soon as they are served.
     fn closed_loop(profile: &SlowProfile, depth: usize, length: u64) -> (f64, f64) {
         let mut schedule = Schedule::new(profile, 1);
         let mut random = fastrand::Rng::with_seed(2);

@@ -1,44 +1,46 @@
 //! Backups of a store that is in use.
 //!
 //! # How
-//! 1. A checkpoint is taken, and from then on the log keeps what a recovery from it reads: other
-//!    checkpoints may follow, but forget nothing of that.
-//! 2. The pages that are in use as the checkpoint has it are copied as they are on storage, in
-//!    steps of 1 MiB, without a latch or a lock: readers and writers go on.
-//! 3. The log is made durable, and copied from what the checkpoint needs to its durable end. Here
-//!    the backup is cut: it holds what had been appended to the log when the last page was copied.
-//! 4. The copy gets a superblock that names that checkpoint, and is what a crash leaves. Opening it
-//!    recovers it, as it would any other store.
+//! 1. A checkpoint is taken. From then on the log keeps everything that a recovery from it reads:
+//!    other checkpoints may follow, but release nothing of that.
+//! 2. The pages in use at the checkpoint are copied from storage as they are, in steps of 1 MiB,
+//!    without a latch or a lock. Readers and writers continue.
+//! 3. The log is made durable, and copied from the checkpoint's first record to its durable end.
+//!    This is the backup's cut: it has everything that had been appended to the log when the last
+//!    page was copied.
+//! 4. The copy gets a superblock that names that checkpoint, and is in the state after a crash.
+//!    Opening it recovers it, like any other store.
 //!
 //! # Why that is consistent
-//! By the rules of `recovery/README.md`. A copied page either was written by nobody between the
+//! By the rules of `recovery/README.md`. Either a copied page was not written between the
 //! checkpoint's first step and its copy, or it was.
-//! - If not: it was clean at that step or its image is in the log behind `redo` (rules 1 and 2.1);
-//!   if it was clean, the sync that followed made durable what was copied, and whatever was
-//!   changed since begins with an image that the log has (L3). That is rule 5.
-//! - If so: it was dirty, or being written, at or after that step, so all its records since it was
+//! - If not: it was clean at that step, or its image is in the log behind `redo` (rules 1 and 2.1).
+//!   If it was clean, the sync that followed made the copied bytes durable, and any later change
+//!   begins with an image that the log has (L3). That is rule 5.
+//! - If so: it was dirty, or being written, at or after that step. So all its records since it was
 //!   last clean, the first of them an image, begin at or behind `redo`. They end before its
-//!   pageLSN, up to which the log was durable before the write began, and so before the cut.
-//!   Recovery makes the page from that image (rule 8) and never looks at what was copied: old, new,
-//!   or torn.
+//!   pageLSN. The log was durable up to there before the write began, so they are before the cut.
+//!   Recovery rebuilds the page from that image (rule 8) and never reads the copied bytes: old,
+//!   new, or torn.
 //!
 //! Pages that were free in the checkpoint's map and are used since begin with an image (rule 6), so
-//! nothing is lost by leaving zeros in their place. Map, hanging roots and transactions come from
-//! the checkpoint and the log behind it. The log's part is a log that ends where a record ends,
-//! with nothing behind.
+//! zeros in their place lose nothing. Map, orphan roots and transactions come from the checkpoint
+//! and the log behind it. The log's part is a log that ends at the end of a record, with nothing
+//! behind it.
 //!
-//! # What is in it
-//! Whatever was committed, with any durability, before [`Db::backup_to`](crate::Db::backup_to) was
-//! called; and of what was committed meanwhile a beginning: all up to one place of the log, nothing
-//! behind it. Transactions that had not committed by then are not in it.
+//! # Contents
+//! A backup has everything that was committed, with any durability, before
+//! [`Db::backup_to`](crate::Db::backup_to) was called. Of the commits during the call it has a
+//! prefix: all up to one position of the log, and none behind it. It has no transactions that had
+//! not committed by then.
 //!
-//! # Whose it is
-//! A copied log must keep the store's id: each record's checksum contains it. But two stores of one
-//! id that go different ways must not be: the log of one would be taken for that of the other, and
-//! records applied to pages that they are not about. So a backup in a file is finished: it is
-//! opened once, which recovers it, closed, given an id of its own, and left without a log, which a
-//! closed store does not need; it gets one when it is opened. What
-//! [`Db::backup_to_devices`](crate::Db::backup_to_devices) makes is not, and keeps the id.
+//! # Id of a backup
+//! A copied log must keep the store's id, because each record's checksum contains it. But two
+//! stores with one id must not diverge. The log of one would be taken for the other's, and its
+//! records applied to the wrong pages. So a backup in a file is finished: it is opened once, which
+//! recovers it, closed, given its own id, and left without a log. A closed store needs no log, and
+//! gets one when it is opened. A backup by [`Db::backup_to_devices`](crate::Db::backup_to_devices)
+//! is not finished, and keeps the id.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -55,7 +57,7 @@ use crate::store::error::Error;
 use crate::store::error::backup::BackupError;
 use crate::store::store::Store;
 
-/// Bytes that are read, and then written, at a time.
+/// Bytes read, and then written, at a time.
 const STEP_BYTES: usize = 1 << 20;
 
 /// Phase of a backup.
@@ -108,14 +110,14 @@ pub struct BackupProgress {
     pub phase: BackupPhase,
     /// Bytes done in this phase.
     pub done: u64,
-    /// Bytes that there are in this phase.
+    /// Bytes of this phase in all.
     pub total: u64,
 }
 
-/// Looks at a backup's progress; `Break` gives it up.
+/// Observes a backup's progress; `Break` cancels it.
 pub type BackupWatch<'w> = dyn FnMut(BackupProgress) -> ControlFlow<()> + 'w;
 
-/// A backup that was made.
+/// A completed backup.
 ///
 /// ```
 /// use millpond::{Db, Options};
@@ -129,11 +131,11 @@ pub type BackupWatch<'w> = dyn FnMut(BackupProgress) -> ControlFlow<()> + 'w;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Backup {
-    /// Bytes of pages copied, free ones included.
+    /// Bytes of copied pages, including free ones.
     pub page_bytes: u64,
     /// Bytes of the log copied.
     pub log_bytes: u64,
-    /// The place of the log up to which it has everything.
+    /// Position of the log up to which it has everything.
     pub end: Lsn,
     /// Time that it took.
     pub elapsed: Duration,
@@ -161,11 +163,11 @@ impl From<LogCopyError> for Error {
 /// Result of the copy.
 pub(crate) struct Copied {
     pub(crate) backup: Backup,
-    /// Pages that did not prove themselves when they were copied.
+    /// Pages that failed verification when they were copied.
     pub(crate) unsound: Vec<PageId>,
 }
 
-/// Says how far it has come.
+/// Reports the progress.
 pub(crate) fn tell(watch: &mut BackupWatch<'_>, progress: BackupProgress) -> Result<(), Error> {
     match watch(progress) {
         ControlFlow::Continue(()) => Ok(()),
@@ -206,7 +208,7 @@ fn copy_log(
 }
 
 impl<M: PoolStrategy> Store<M> {
-    /// Copies the store to two empty devices, as a crash would leave it.
+    /// Copies the store to two empty devices, in the state after a crash.
     pub(crate) fn copy_to(
         &self,
         data: &dyn Device,
@@ -231,7 +233,8 @@ impl<M: PoolStrategy> Store<M> {
             Placement::OutOfPlace => self.pages().copy_places(taken.map_root)?,
         };
         copy_pages(&mut pages, data, &mut buffer, watch)?;
-        // Behind the last page: rule of the header, what was written is in what is copied now.
+        // Behind the last page (step 3 of the header): the copied log covers all pages copied
+        // before.
         let mut records = checkpointer.log.copy(taken.kept).map_err(PoolError::Log)?;
         copy_log(&mut records, log, &mut buffer, watch)?;
         drop(pin);
@@ -248,7 +251,7 @@ impl<M: PoolStrategy> Store<M> {
     /// See [`Db::backup_to_devices`](crate::Db::backup_to_devices).
     ///
     /// # Errors
-    /// As there.
+    /// See there.
     pub fn backup_to_devices(
         &self,
         data: &Arc<dyn Device>,

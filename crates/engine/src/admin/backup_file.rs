@@ -1,8 +1,8 @@
-//! A backup as a file: made under another name, recovered, closed, and put in its place at the end.
+//! A backup in a file: written under another name, recovered, closed, and renamed at the end.
 //!
-//! Until then it lies beside the target, as `TARGET-partial` and `TARGET-partial-log`. Whatever
-//! goes wrong removes both; a process that dies leaves them, and a later backup to the same place
-//! reports them, because it cannot know whether the other one still runs.
+//! Until then it is beside the target, as `TARGET-partial` and `TARGET-partial-log`. Any failure
+//! removes both. A process that dies leaves them, and a later backup to the same place reports
+//! them, because it cannot know whether the other one still runs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -26,10 +26,10 @@ use crate::store::store::Store;
 use millpond_device::file::new_file::{create_like, sync_folder_of};
 use millpond_device::{Device, FileDevice, FileOptions, Process};
 
-/// Frames that the copy is recovered with, at most; redo takes no more memory than these.
+/// Maximum number of frames for recovering the copy; redo takes no more memory than these.
 const FRAMES_MAX: u32 = 4096;
 
-/// The two files, which go away unless they are put in place.
+/// The two files, which are removed unless they are put in place.
 struct Partial {
     data: PathBuf,
     log: PathBuf,
@@ -55,7 +55,7 @@ fn misplaced(path: &Path, error: impl ToString) -> Error {
     BackupError::Place { path: path.to_path_buf(), reason: error.to_string() }.into()
 }
 
-/// A new file at `path`, with the mode and owner of the file at `store`.
+/// Creates a file at `path`, with the mode and owner of the file at `store`.
 fn create(path: &Path, store: &Path) -> Result<(), Error> {
     create_like(path, store).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
@@ -66,7 +66,7 @@ fn create(path: &Path, store: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The new file of the data of a backup, whose requests are multiples of `unit` bytes.
+/// Creates the file for the data of a backup; its requests are multiples of `unit` bytes.
 fn data_device(path: &Path, unit: u64) -> Result<FileDevice, Error> {
     let device = FileDevice::create(path, &FileOptions::default())?;
     if unit.is_multiple_of(device.alignment().offset.max(1)) {
@@ -78,8 +78,8 @@ fn data_device(path: &Path, unit: u64) -> Result<FileDevice, Error> {
 }
 
 impl Partial {
-    /// Two new files for a backup of the store at `store` to `target`, which is not there; its
-    /// pages take multiples of `unit` bytes.
+    /// Creates two files for a backup of the store at `store` to `target`, which must not exist.
+    /// The pages take multiples of `unit` bytes.
     fn new(
         target: &Path,
         store: &Path,
@@ -96,14 +96,14 @@ impl Partial {
         let log = log_path(&data);
         create(&data, store)?;
         create(&log, store).inspect_err(|_| drop(fs::remove_file(&data)))?;
-        // From here on they are ours to remove.
+        // From here on this process removes them.
         let partial = Partial { data, log, is_placed: false, process: Process::this() };
         let device = Arc::new(data_device(&partial.data, unit)?);
         let log_device = Arc::new(FileDevice::create(&partial.log, &FileOptions::default())?);
         Ok((partial, [device, log_device]))
     }
 
-    /// Gives the data file, which is durable, its name; nothing that has it is replaced.
+    /// Renames the durable data file to the target, and never replaces a file of that name.
     fn place(mut self, device: &dyn Device, target: &Path) -> Result<(), Error> {
         fs::remove_file(&self.log).map_err(|error| misplaced(&self.log, error))?;
         let moved = rustix::fs::renameat_with(CWD, &self.data, CWD, target, RenameFlags::NOREPLACE);
@@ -112,7 +112,7 @@ impl Partial {
             Err(rustix::io::Errno::EXIST) => {
                 return Err(BackupError::Exists { path: target.to_path_buf() }.into());
             }
-            // A file system, or a system, that cannot promise it.
+            // The file system, or the operating system, does not support such a rename.
             Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
                 if target.symlink_metadata().is_ok() {
                     return Err(BackupError::Exists { path: target.to_path_buf() }.into());
@@ -131,7 +131,7 @@ impl<M: PoolStrategy> Store<M> {
     /// See [`Db::backup_to`](crate::Db::backup_to).
     ///
     /// # Errors
-    /// As there.
+    /// See there.
     pub fn backup_to(&self, target: &Path, watch: &mut BackupWatch<'_>) -> Result<Backup, Error> {
         let started = Instant::now();
         self.may_write()?;
@@ -148,7 +148,7 @@ impl<M: PoolStrategy> Store<M> {
         let phase = BackupPhase::Recovery;
         tell(watch, BackupProgress { phase, done: 0, total: 0 })?;
         let plan = self.plan();
-        // Its log's buffer takes a record as long as any that this store wrote.
+        // The copy's log buffer fits the longest record that this store can have written.
         let options = Options::new()
             .create_if_missing(false)
             .memory(plan.budget.total())
@@ -157,7 +157,7 @@ impl<M: PoolStrategy> Store<M> {
             .lab(|lab| lab.background_merge = false)
             .lab(|lab| lab.frames = Some(plan.budget.frames.min(FRAMES_MAX)));
         Builder::devices(data, log, &options).open::<M>()?.close()?;
-        // The store has given it up.
+        // The closed copy has released its device.
         let data: Arc<dyn Device> =
             Arc::new(PageStore::open_file(&partial.data, &FileOptions::default())?);
         if let Some(damage) = first_damaged(data.clone(), &copied.unsound)? {

@@ -1,4 +1,4 @@
-//! Looking at a store's log without opening the store, and recovering it without changing it.
+//! Inspection of a store's log without opening the store, and trial recoveries.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ pub struct LogRecord {
     pub end: Lsn,
     /// Kind of the record.
     pub kind: &'static str,
-    /// The transaction; 0: none.
+    /// The transaction, or 0 if there is none.
     pub tx: u64,
-    /// The transaction's record before.
+    /// Position of the transaction's previous record.
     pub prev: Lsn,
     /// Summary of the record, a word or two for each section.
     pub what: String,
@@ -72,7 +72,7 @@ fn describe(body: &[u8]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Describes a SUPERBLOCK record; one of generation 0 claims nothing.
+/// Describes a SUPERBLOCK record; one of generation 0 makes no claim.
 fn superblock(header: &Header, body: &[u8]) -> String {
     let mut noted = Noted::default();
     noted.record(header, body);
@@ -85,9 +85,8 @@ fn superblock(header: &Header, body: &[u8]) -> String {
 /// The device of a store and that of its log.
 pub type DevicePair = (Arc<dyn Device>, Arc<dyn Device>);
 
-/// The devices of the store at `path` and of its log, for reading only: what is written stays in
-/// memory. With [`Db::open_on_devices`](crate::Db::open_on_devices) a recovery can be
-/// tried out.
+/// Opens the devices of the store at `path` and of its log for reading only; writes stay in memory.
+/// With [`Db::open_on_devices`](crate::Db::open_on_devices) a recovery can be tried on them.
 ///
 /// # Errors
 /// One of the files cannot be opened, or is in use; [`Error::NoLogFile`].
@@ -102,8 +101,8 @@ pub fn trial_devices(path: &Path) -> Result<DevicePair, Error> {
     Ok((data, trial(FileDevice::open(&log, &options)?)))
 }
 
-/// Hands the records of the log of the store at `path` to `visit`, from `from` on, or from where a
-/// recovery would begin, until it answers `false`. Nothing is changed.
+/// Passes the records of the log of the store at `path` to `visit` until it returns `false`. Starts
+/// at `from`, or where a recovery would start. Nothing is changed.
 ///
 /// # Errors
 /// The files cannot be read, are in use, or hold no log.

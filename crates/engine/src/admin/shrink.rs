@@ -1,45 +1,44 @@
-//! Shrinking a store: pages in use move to where the front of the file is free, and the end that
-//! comes free is cut off.
+//! Shrinking a store: pages in use move to free places at the front of the file, and the free end
+//! is cut off.
 //!
 //! # How
-//! There is a *bound*: where the store would end if it had no free page before its end. As many
-//! pages before it are free as pages from it on are in use, so all of these can move before it. How
-//! one page moves, and what a crash leaves of that, is in `pool/moving.rs`; here it is decided
-//! which.
-//! 1. Ids from the bound on that come free are not used again meanwhile, and the store does not
-//!    grow ahead of need.
-//! 2. The pages from the bound on are read as they lie in the file: who they belong to says which
-//!    structures have to be walked, and whether leaves of trees have to be read for the large
-//!    values below them. A page that is not sound, or was not written yet, says nothing; if a round
-//!    moves nothing, another one walks everything.
+//! The *bound* is the end that the store would have without free pages. As many pages before it are
+//! free as pages from it on are in use, so all of these can move before it. `pool/moving.rs` has
+//! the move of one page, and its state after a crash; this module chooses the pages.
+//! 1. Until the end of the shrink, free ids from the bound on are not reused, and the store does
+//!    not grow ahead of need.
+//! 2. The pages from the bound on are read in the order of the file. Their owners show the
+//!    structures to be walked, and whether leaves of trees have to be read for the large values
+//!    below them. An unsound page, or one that was not written yet, shows nothing. If a round moves
+//!    nothing, another one walks everything.
 //! 3. Each structure is walked from its root and its pages move, one by one, the root first. After
-//!    a number of pages there is a checkpoint, as the log shall not grow beyond what
-//!    [`Options::log_gap`](crate::Options#structfield.log_gap) says, the file is
-//!    cut, and the caller is asked whether to go on.
-//! 4. Others may have taken pages before the bound, or split and merged where a walk had been: the
-//!    next round begins with a new bound. It is over when nothing is left, or a round that walked
-//!    everything moved nothing.
+//!    a number of pages, a checkpoint is taken, because the log must not grow beyond
+//!    [`Options::log_gap`](crate::Options#structfield.log_gap). Then the file is cut, and the
+//!    caller may stop the shrink.
+//! 4. Others may have taken pages before the bound, or split and merged behind a walk: the next
+//!    round begins with a new bound. The shrink ends when nothing is left, or when a round that
+//!    walked everything moved nothing.
 //!
 //! # Beside others
-//! Nothing is held between two steps. During one, no structure is dropped, and the background merge
-//! rests (`gate`); readers and writers go on. One thread moves pages at a time; what another one
-//! that shrinks does meanwhile is to cut the file.
+//! Nothing is held between two steps. During a step, no structure is dropped, and the background
+//! merge rests (`gate`); readers and writers continue. One thread moves pages at a time; another
+//! thread that shrinks only cuts the file.
 //!
-//! A backup copies a file that others write to, and a page that moves is for it a page that was
-//! written, and another that was freed, all of which is in the log that it copies. But it keeps all
-//! of the log from its beginning on, so nothing moves as soon as one is under way, and the file is
-//! not cut, since the pages that it copies lie there. For the same reason nothing moves any more if
-//! a transaction has been under way for so long that the log is several times what was asked for.
+//! A backup copies a file while others write to it. For a backup, a moved page is one page that was
+//! written and another that was freed, and its copy of the log has both. But a backup keeps all of
+//! the log from its beginning on. So nothing moves during a backup, and the file is not cut, since
+//! the pages that it copies are there. For the same reason moving stops if a long transaction has
+//! let the log grow to several times the requested size.
 //!
 //! # Out of place
-//! the file ends where the last page lies, whatever its id. So pages keep their ids, nothing is
-//! logged, and no structure is walked: pages are copied from the end of the file to free places
-//! before it, and the next durable page map frees the places where they were. Ids move, as above
-//! and before that, only where they are sparse, as the page map takes memory for each.
+//! The file ends behind its last page, whatever the page's id. So pages keep their ids, nothing is
+//! logged, and no structure is walked. Pages are copied from the end of the file to free places
+//! before it, and the next durable page map frees their old places. Ids move, as described above
+//! and before that, only where they are sparse, since the page map takes memory for each.
 //!
 //! # Without a log
-//! the pages that moved are written before the file is cut. As ever, the store is whole again when
-//! it is closed.
+//! The moved pages are written before the file is cut. As always, the store is consistent again
+//! once it is closed.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -57,19 +56,20 @@ use crate::store::error::lab::LabError;
 use crate::store::opened::Opened;
 use crate::store::store::Store;
 
-/// Bytes of pages that move between two checkpoints, at most.
+/// Maximum bytes of pages moved between two checkpoints.
 const CHUNK_BYTES: u64 = 4 << 20;
-/// Part of the log's gap that they may take: a page that moves is in the log, as may be its parent.
+/// Share of the log's gap that they may take: a moved page is in the log, and its parent may be,
+/// too.
 const GAP_PART: u64 = 8;
-/// Pages that move between two checkpoints, at least.
+/// Minimum number of pages moved between two checkpoints.
 const CHUNK_LEAST: u64 = 16;
-/// Steps of a walk between two looks at what others want, for each page that may move.
+/// Steps of a walk before it yields to others, for each page that may move.
 const STEPS_PER_PAGE: u64 = 2;
-/// Rounds, at most: beside many writers it would never be over.
+/// Maximum number of rounds: beside many writers they would never end.
 const ROUNDS_MAX: u32 = 16;
-/// Rounds of pages that keep their ids, at most.
+/// Maximum number of rounds of pages that keep their ids.
 const PACK_ROUNDS_MAX: u32 = 4;
-/// Pages read at a time to see whose they are.
+/// Pages read at a time to find their owners.
 const READ_PAGES: usize = 64;
 
 /// Result of shrinking.
@@ -91,7 +91,7 @@ pub struct Shrunk {
     pub log_bytes: u64,
     /// Pages that moved towards the front of the file.
     pub pages_moved: u64,
-    /// Pages in use that lie behind where the file could end: what was not moved, or came since.
+    /// Pages in use behind the possible end of the file: not moved, or added in the meantime.
     pub pages_left: u64,
 }
 
@@ -113,13 +113,13 @@ pub struct Shrunk {
 pub struct ShrinkProgress {
     /// Pages that moved.
     pub moved: u64,
-    /// Pages that are to move still.
+    /// Pages still to be moved.
     pub left: u64,
     /// Bytes of the data file given back.
     pub data_bytes: u64,
 }
 
-/// Looks at the progress of shrinking; `Break` ends it: what was done so far is done.
+/// Observes the progress of shrinking; `Break` ends it, and keeps the progress made.
 pub type ShrinkWatch<'w> = dyn FnMut(ShrinkProgress) -> ControlFlow<()> + 'w;
 
 /// Owners of the pages behind the bound, each with a mark if large values are among them.
@@ -137,10 +137,10 @@ impl<M: PoolStrategy> Drop for BelowBound<'_, M> {
     }
 }
 
-/// Why a walk stopped.
+/// Reason that a walk stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stop {
-    /// The walk is over, or the structure is gone.
+    /// The walk is complete, or the structure is gone.
     End,
     /// The walk made as many steps as it may at a time.
     Steps,
@@ -152,7 +152,7 @@ enum Stop {
 
 /// Goal of the walk through a structure.
 struct Target<'n> {
-    /// `None`: the catalog.
+    /// Name of the structure; `None` for the catalog.
     name: Option<&'n str>,
     owner: u32,
 }
@@ -160,7 +160,7 @@ struct Target<'n> {
 /// Anchor of a structure's root, and the guard that holds it open; the catalog needs no guard.
 type Held<M> = (Anchor, Option<Opened<M>>);
 
-/// State of a shrink under way.
+/// State of a shrink in progress.
 struct Shrinking<'s, 'w, M: PoolStrategy> {
     store: &'s Store<M>,
     watch: &'w mut ShrinkWatch<'w>,
@@ -170,7 +170,7 @@ struct Shrinking<'s, 'w, M: PoolStrategy> {
 }
 
 impl Tail {
-    /// Looks at the pages in use from `bound` on.
+    /// Reads the pages in use from `bound` on.
     fn of(pages: &PageStore, bound: PageId) -> Tail {
         let (size, mut tail) = (pages.page_size().bytes(), Tail::default());
         let (mut buffer, mut from) = (AlignedBuffer::new(READ_PAGES * size), bound);
@@ -197,7 +197,7 @@ impl<M: PoolStrategy> Store<M> {
     /// See [`Db::shrink_with`](crate::Db::shrink_with).
     ///
     /// # Errors
-    /// As there.
+    /// See there.
     pub fn shrink(&self, watch: &mut ShrinkWatch<'_>) -> Result<Shrunk, Error> {
         let _span = tracing::info_span!("shrink", store = %self.pages().path().display()).entered();
         self.may_write()?;
@@ -208,12 +208,12 @@ impl<M: PoolStrategy> Store<M> {
         if let Ok(_one) = self.shrinking.try_lock() {
             let in_place = self.pages().placement() == Placement::InPlace;
             let moved = match in_place || self.pages().has_sparse_ids() {
-                // The places of pages that went are free behind a checkpoint.
+                // The old places of pages are free after a checkpoint.
                 true => shrinking.rounds().and_then(|()| shrinking.cut()),
                 false => Ok(()),
             };
             let moved = moved.and_then(|()| shrinking.pack());
-            // What came free is given back, whatever went wrong.
+            // The freed space is given back even after an error.
             moved.and(shrinking.cut())?;
         }
         let mut done = shrinking.done;
@@ -248,7 +248,7 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
         Ok(())
     }
 
-    /// Moves pages from the end of the file to free places, where they are written out of place.
+    /// Moves pages from the end of the file to free places, in an out-of-place store.
     fn pack(&mut self) -> Result<(), Error> {
         let pages = self.store.pages().clone();
         for _ in 0..PACK_ROUNDS_MAX {
@@ -268,20 +268,20 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
                 }
             }
             self.cut()?;
-            // Others may have taken places meanwhile.
+            // Others may have taken places in the meantime.
             if self.done.pages_moved == before || pages.count_far() == 0 {
                 break;
             }
         }
-        // What pages left is not free before the map is durable that has them elsewhere: its own
-        // nodes may have found places at the end only.
+        // The old places are not free before the page map is durable with the new ones. The map's
+        // own nodes may only have found places at the end.
         if pages.move_far_nodes() {
             self.cut()?;
         }
         Ok(())
     }
 
-    /// Moves what can be moved to lower ids.
+    /// Moves pages to lower ids, as far as possible.
     fn rounds(&mut self) -> Result<(), Error> {
         let (pool, pages) = (self.store.pool().clone(), self.store.pages().clone());
         let _below = BelowBound(&pool);
@@ -308,7 +308,7 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
         Ok(())
     }
 
-    /// Asks whether to go on.
+    /// Asks the caller whether to stop.
     fn is_stopped(&mut self, bound: PageId) -> bool {
         let left = self.store.pages().count_from(bound);
         let Shrunk { pages_moved: moved, data_bytes, .. } = self.done;
@@ -317,7 +317,7 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
         (self.watch)(ShrinkProgress { moved, left, data_bytes }).is_break() || is_kept
     }
 
-    /// Walks the structures that `tail` says, or all; `Break`: no more rounds.
+    /// Walks the structures in `tail`, or all of them; `Break` if no more rounds are needed.
     fn round(&mut self, bound: PageId, tail: Option<&Tail>) -> Result<ControlFlow<()>, Error> {
         let mut all = vec![(None, crate::store::catalog::CATALOG_OWNER)];
         all.extend(self.store.catalog()?.into_iter().map(|(name, e)| (Some(name), e.owner)));
@@ -355,7 +355,7 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Goes on with a walk, for some steps; `is_new`: it is to begin, with the root.
+    /// Continues a walk for some steps; `is_new` if it has to start, with the root.
     fn walk_some(
         &mut self,
         target: &Target<'_>,
@@ -383,7 +383,7 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
         Ok(Stop::Steps)
     }
 
-    /// Pages that may move between two checkpoints.
+    /// Returns the number of pages that may move between two checkpoints.
     fn chunk_pages(&self) -> u64 {
         let bytes = self
             .store
@@ -397,8 +397,9 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
         self.chunk += 1;
     }
 
-    /// Opens a structure, under the gate, and moves its root if its walk `is_new`. `None`: it is
-    /// gone, cannot be opened by this combination, or shall not change in the background now.
+    /// Opens a structure, under the gate, and moves its root if its walk `is_new`. Returns `None`
+    /// if it is gone, cannot be opened by this combination, or must not change in the background
+    /// now.
     fn open(
         &mut self,
         target: &Target<'_>,

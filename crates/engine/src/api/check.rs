@@ -41,7 +41,7 @@ const WALKS: usize = 3;
 pub struct CheckReport {
     /// The checked structures, in the order of their names.
     pub structures: Vec<CheckedStructure>,
-    /// True if the watch of [`Db::check_with`] ended the check early.
+    /// Set if the watch of [`Db::check_with`] ended the check early.
     pub is_partial: bool,
 }
 

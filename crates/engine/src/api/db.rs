@@ -181,8 +181,8 @@ impl Db {
         Ok(Db { store: builder.naming(names).open()? })
     }
 
-    /// Ends all waits for locks. Bindings call it before they close, because they wait for the
-    /// calls under way.
+    /// Ends all waits for locks. Bindings call it before they close, because they wait for calls in
+    /// progress.
     #[doc(hidden)]
     pub fn end_waits(&self) {
         if let Some(locks) = self.store.transactions().locks() {
@@ -503,7 +503,7 @@ fn check_strategies(options: &Options) -> Result<(), Error> {
     let chosen = Combination::choose(lab.translation, lab.latching, &policy, lab.records);
     match chosen.map_err(LabError::from)? {
         Combination::SwizzledAny => Ok(()),
-        #[cfg(feature = "lab")]
+        #[cfg(feature = "recording")]
         laboratory => Err(LabError::NotForUsers { combination: laboratory.to_string() }.into()),
     }
 }

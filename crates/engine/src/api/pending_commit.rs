@@ -2,20 +2,21 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use crate::log::LogError;
 use crate::store::error::Error;
 use crate::txn::TxnError;
+use millpond_base::PastPoison;
 
-/// A commit that may not be durable yet: [`Txn::commit_async`](crate::Txn::commit_async) returns
-/// it. Other transactions read its changes already.
+/// A commit that may not be durable yet, returned by
+/// [`Txn::commit_async`](crate::Txn::commit_async). Other transactions already read its changes.
 ///
 /// A thread can [wait](PendingCommit::wait) for it, a task can await it (it is a [`Future`]), and a
 /// function can be [called](PendingCommit::on_durable) when it is durable. If it is dropped, the
-/// commit becomes durable all the same. Commits of a store become durable in the order in which
-/// they were made: when one is, all before it are.
+/// commit becomes durable all the same. Commits of a store become durable in order: once a commit
+/// is durable, all earlier ones are.
 ///
 /// ```
 /// use millpond::{Db, Error, Options};
@@ -48,7 +49,7 @@ struct Shared {
 
 #[derive(Default)]
 enum State {
-    /// Nobody asked to be notified but threads that wait.
+    /// Only waiting threads are to be notified.
     #[default]
     Pending,
     Awaited(Waker),
@@ -58,10 +59,10 @@ enum State {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
-    /// Hands the outcome to the one that waits for it.
+    /// Passes the outcome to the waiter.
     fn end(&self, outcome: Result<(), LogError>) {
         let before = std::mem::replace(&mut *self.state(), State::Ended(outcome.clone()));
         match before {
@@ -118,9 +119,9 @@ impl PendingCommit {
             if let Some(outcome) = Shared::outcome(&state) {
                 return outcome;
             }
-            // A task may have polled it before, and polls it no more.
+            // A task may have polled it before, and will not again.
             *state = State::Pending;
-            state = self.shared.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.shared.ended.wait(state).past_poison();
         }
     }
 
@@ -138,9 +139,9 @@ impl PendingCommit {
         matches!(*self.shared.state(), State::Ended(_))
     }
 
-    /// Has `call` called once the commit is durable or the log has failed: by a thread of the
-    /// store, or here and now if that is known already. Calls of a store are made one after the
-    /// other, in the order of the commits, so `call` should be short.
+    /// Runs `call` once the commit is durable or the log has failed: on a thread of the store, or
+    /// immediately if the outcome is known. A store runs these calls one after the other, in the
+    /// order of the commits, so `call` should be short.
     ///
     /// ```
     /// use std::sync::mpsc;

@@ -34,13 +34,13 @@ pub(crate) struct Scan<'t> {
     view: View<'t>,
     /// The position at which the scan begins.
     start: u64,
-    /// Positions from here on were read from neither end; `None`: all were.
+    /// Positions from here on were read from neither end; `None` if all were read.
     lower: Option<u64>,
-    /// Positions from here on were read from the back; `None`: none were.
+    /// Positions from here on were read from the back; `None` if none were.
     upper: Option<u64>,
     front: VecDeque<BatchEntry>,
     back: VecDeque<BatchEntry>,
-    /// True if the front, or the back, has returned an entry.
+    /// Set if the front, or the back, has returned an entry.
     is_used: [bool; 2],
     /// Entries at the same position before, or behind, these were returned already.
     given: [Option<BatchEntry>; 2],

@@ -1,4 +1,4 @@
-//! Snapshots as users see them.
+//! Snapshots in the public API.
 
 use std::panic::Location;
 use std::sync::Arc;

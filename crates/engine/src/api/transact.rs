@@ -35,8 +35,8 @@ pub struct TransactOptions {
     /// Time for which a deadlock's victim is retried: no try begins later than this after the call.
     /// The default is 10 s. With zero there is one try.
     pub retry_time: Duration,
-    /// True if a transaction is also retried after a lock timeout. Off by default: a lock held for
-    /// that long is likely to be held for longer.
+    /// Retry a transaction after a lock timeout, too. Off by default: a lock held for that long is
+    /// likely to be held for longer.
     pub retry_timeouts: bool,
 }
 
@@ -60,7 +60,7 @@ impl TransactOptions {
         TransactOptions { txn: Some(txn), ..self }
     }
 
-    /// Sets how long it retries.
+    /// Sets the time for which a deadlock's victim is retried.
     ///
     /// ```
     /// use std::time::Duration;
@@ -73,7 +73,7 @@ impl TransactOptions {
         TransactOptions { retry_time, ..self }
     }
 
-    /// Sets whether it retries after a lock was waited for too long.
+    /// Sets whether a transaction is retried after a lock timeout.
     ///
     /// ```
     /// use millpond::TransactOptions;
@@ -202,8 +202,8 @@ impl Db {
     }
 }
 
-/// Returns the outcome that an error of the store shows: a plain call within the closure may have
-/// closed the deadlock.
+/// Returns the outcome that an error of the store indicates: a plain call within the closure may
+/// have closed the deadlock.
 fn outcome_of<E: 'static>(error: &E) -> Outcome {
     let error = (error as &dyn Any).downcast_ref::<Error>();
     error.map_or(Outcome::Settled, Outcome::of)

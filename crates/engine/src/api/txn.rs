@@ -1,7 +1,7 @@
-//! Transactions as users see them.
+//! Transactions in the public API.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::api::db::Db;
 use crate::api::hash_index::HashIndex;
@@ -15,6 +15,7 @@ use crate::lock::this_thread;
 use crate::store::error::Error;
 use crate::store::store_txn::StoreTxn;
 use crate::txn::{Savepoint, TxnError, TxnOptions};
+use millpond_base::PastPoison;
 
 /// A transaction: it sees the store as if it were alone, and its changes appear all at once when it
 /// commits, or not at all. It locks the entries that it reads and writes, and waits for a lock that
@@ -46,7 +47,7 @@ use crate::txn::{Savepoint, TxnError, TxnOptions};
 pub struct Txn {
     id: u64,
     txn: Mutex<DbTxn>,
-    /// The thread that is in a call; 0 if none is.
+    /// The thread that is in a call; 0 if there is none.
     caller: AtomicU64,
     /// The [`Outcome`] of the last call.
     outcome: AtomicU8,
@@ -76,7 +77,7 @@ impl Outcome {
     }
 }
 
-/// A call under way, with exclusive access to the transaction.
+/// A call in progress, with exclusive access to the transaction.
 struct Call<'t> {
     txn: MutexGuard<'t, DbTxn>,
     caller: &'t AtomicU64,
@@ -153,7 +154,7 @@ impl Txn {
         if self.caller.load(Ordering::Relaxed) == thread {
             return Err(TxnError::Nested);
         }
-        let txn = self.txn.lock().unwrap_or_else(PoisonError::into_inner);
+        let txn = self.txn.lock().past_poison();
         self.caller.store(thread, Ordering::Relaxed);
         Ok(Call { txn, caller: &self.caller })
     }
@@ -219,7 +220,7 @@ impl Txn {
     }
 
     fn into_inner(self) -> DbTxn {
-        self.txn.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.txn.into_inner().past_poison()
     }
 
     /// Returns `tree` as the transaction reads and writes it. The handle is cheap, and a

@@ -1,13 +1,13 @@
-//! Reading ahead of a scan: its next leaves are ordered before it needs them.
+//! Reads ahead of a scan: orders its next leaves before it needs them.
 //!
-//! A scan looks at the leaves that come next, first in its parent and then in those behind, and
-//! orders those that are not in memory. It looks again when half of what it looked at is behind it:
-//! so a background thread reads many leaves together, which are one request where they are
-//! neighbours in the file. Where leaves were missing, the next parents are ordered, too, before
+//! A scan looks at the leaves that come next, first in its parent and then in the parents behind,
+//! and orders those that are not in memory. It looks again when it has passed half of the leaves
+//! that it looked at. So a background thread reads many leaves together, in one request where they
+//! are neighbours in the file. Where leaves were missing, the next parents are also ordered, before
 //! their leaves are.
 //!
-//! All of this is a hint. A leaf that was not ordered is read when it is needed; an error waits for
-//! the scan that needs the page.
+//! All of this is a hint. A leaf that was not ordered is read when it is needed. An error is left
+//! to the scan that needs the page.
 
 use millpond_base::PageId;
 
@@ -16,10 +16,10 @@ use crate::btree::node::layout::Node;
 use crate::btree::tree::BTree;
 use crate::pool::{Pages, PoolError, Read};
 
-/// Most leaves that are ordered ahead.
+/// Maximum number of leaves that are ordered ahead.
 pub(crate) const AHEAD_MAX: usize = 128;
 
-/// Parents that are ordered together.
+/// Number of parents ordered together.
 const PARENTS: usize = 4;
 
 /// The leaves to fetch.
@@ -27,54 +27,55 @@ const PARENTS: usize = 4;
 pub(crate) struct Wish<'k> {
     pub(crate) seek: Seek<'k>,
     pub(crate) forward: bool,
-    /// Most leaves to fetch.
+    /// Maximum number of leaves to fetch.
     pub(crate) leaves: usize,
-    /// Leaves after those to prefetch.
+    /// Number of leaves after those to prefetch.
     pub(crate) ahead: usize,
-    /// No leaf after the one that covers this key is fetched.
+    /// Key after whose leaf no leaf is fetched.
     pub(crate) stop: Option<&'k [u8]>,
-    /// The leaves are marked as referenced by a scan.
+    /// True if the leaves are marked as referenced by a scan.
     pub(crate) scan: bool,
-    /// `true` if values are wanted, too.
+    /// True if values are wanted, too.
     pub(crate) values: bool,
-    /// The first leaf comes right after the last one of the batch, in the direction of the scan.
+    /// True if the first leaf comes right after the last one of the batch, in the direction of the
+    /// scan.
     pub(crate) goes_on: bool,
 }
 
 /// The part of the tree that a scan has looked at ahead of it.
 #[derive(Default)]
 pub(crate) struct Ahead {
-    /// The parent of the last leaf that was fetched.
+    /// The parent of the last leaf fetched.
     parent: Option<PageId>,
-    /// Its children after that leaf, in the direction of the scan.
+    /// Number of its children after that leaf, in the direction of the scan.
     rest: usize,
-    /// Leaves that were looked at and not fetched since, of this parent and of others.
+    /// Number of leaves that were looked at and not fetched since, of this parent and of others.
     looked: usize,
-    /// Position of the next look, once all of this parent were looked at: the fence before the
-    /// parent there, and the number of its children that were looked at. `None` where nothing
-    /// comes.
+    /// Position of the next look, once all children of this parent were looked at: the fence before
+    /// the next parent, and the number of its children that were looked at. `None` if nothing
+    /// follows.
     next: Option<(Vec<u8>, usize)>,
-    /// The parents after this one were ordered.
+    /// True if the parents after this one were ordered.
     has_ordered: bool,
-    /// Leaves that were looked at were not in memory.
+    /// True if leaves that were looked at were not in memory.
     is_cold: bool,
 }
 
 /// Result of one look beyond the parent of a scan.
 struct Look {
-    /// Leaves looked at.
+    /// Number of leaves looked at.
     passed: usize,
-    /// The fence behind the node, if all of its children were.
+    /// The fence behind the node, if all of its children were looked at.
     fence: Option<Option<Vec<u8>>>,
 }
 
 impl Ahead {
-    /// Another scan begins.
+    /// Resets the state for another scan.
     pub(crate) fn forget(&mut self) {
         *self = Ahead::default();
     }
 
-    /// A leaf was fetched that has `rest` others after it in `parent`.
+    /// Records that a leaf was fetched, which has `rest` others after it in `parent`.
     pub(crate) fn pass<P: Pages>(&mut self, parent: &Read<'_, P>, rest: usize) {
         let page = parent.header().page();
         let passed = if self.parent == page { self.rest.saturating_sub(rest) } else { 1 };
@@ -83,7 +84,7 @@ impl Ahead {
         (self.parent, self.rest) = (page, rest);
     }
 
-    /// Looks at the children of `parent` behind child `index`, if it is time to.
+    /// Looks at the children of `parent` behind child `index`, if it is time to do so.
     pub(crate) fn look<P: Pages>(&mut self, parent: &Read<'_, P>, index: usize, wish: Wish<'_>) {
         let most = wish.ahead.min(self.rest);
         if self.looked >= self.rest || 2 * self.looked >= most {
@@ -103,7 +104,7 @@ impl Ahead {
         self.next = if goes_on { fence(inner, wish).map(|fence| (fence, 0)) } else { None };
     }
 
-    /// Frames for the leaves that it looks at next, if leaves were missing.
+    /// Returns the number of frames for the leaves to look at next, if leaves were missing.
     fn frames(&self, wish: Wish<'_>) -> Option<u32> {
         let is_due = 2 * self.looked < wish.ahead;
         let comes = self.looked < self.rest || self.next.is_some();
@@ -111,7 +112,8 @@ impl Ahead {
     }
 }
 
-/// The fence behind a node, in the direction of a scan; `None` if the scan ends before.
+/// Returns the fence behind a node, in the direction of a scan, or `None` if the scan ends before
+/// it.
 fn fence(node: Node<'_>, wish: Wish<'_>) -> Option<Vec<u8>> {
     let (upper, stop) = (wish.forward, wish.stop);
     let fence = if upper { node.upper_bytes() } else { Some(node.lower_bytes()) };
@@ -122,8 +124,8 @@ fn fence(node: Node<'_>, wish: Wish<'_>) -> Option<Vec<u8>> {
     })
 }
 
-/// Orders those children of a node that are not in memory. Returns how many of them need nothing
-/// more, and whether any were missing.
+/// Orders the children of a node that are not in memory. Returns the number of children that need
+/// nothing more, and whether any were missing.
 fn order<P: Pages>(node: &Read<'_, P>, children: impl Iterator<Item = usize>) -> (usize, bool) {
     let (mut places, mut count, mut missing) = ([0; AHEAD_MAX], 0, false);
     let inner = Node::inner(node.view());
@@ -137,8 +139,8 @@ fn order<P: Pages>(node: &Read<'_, P>, children: impl Iterator<Item = usize>) ->
     if missing { (node.mtr().pages().prefetch(node, places), true) } else { (count, false) }
 }
 
-/// Children of a node, from `first` on in the direction of a scan, `skip` of them left out, and
-/// `most` at most.
+/// Returns at most `most` children of a node, from `first` on in the direction of a scan, after the
+/// first `skip`.
 fn children(
     node: Node<'_>,
     first: usize,
@@ -156,13 +158,13 @@ impl<P: Pages> BTree<P> {
     /// Makes frames for the pages that a scan will order next.
     pub(crate) fn make_ready(&self, ahead: &Ahead, wish: Wish<'_>) {
         if let Some(frames) = ahead.frames(wish) {
-            // Nothing is read ahead without free frames. The load meets the error, if any.
+            // Without free frames, nothing is read ahead. The load meets the error, if any.
             let _ = self.pages.make_ready(frames);
         }
     }
 
-    /// Orders the next parents of a scan whose leaves are missing, and the leaves of these, once
-    /// all of its own were looked at.
+    /// Orders the next parents of a scan whose leaves are missing, and their leaves once all leaves
+    /// of its own parent were looked at.
     pub(crate) fn look_beyond(&self, ahead: &mut Ahead, wish: Wish<'_>) {
         if !ahead.is_cold || ahead.next.is_none() {
             return;
@@ -185,7 +187,7 @@ impl<P: Pages> BTree<P> {
                 None => Some((fence, skip + look.passed)),
             };
             if look.passed < lack && ahead.next.as_ref().is_some_and(|(_, skip)| *skip > 0) {
-                // There were no frames for more.
+                // There are no frames for more.
                 return;
             }
         }
@@ -217,7 +219,7 @@ impl<P: Pages> BTree<P> {
         })
     }
 
-    /// Orders the parents after that of a scan, as children of the level above.
+    /// Orders the parents after the scan's own, as children of the level above.
     fn order_parents(&self, ahead: &Ahead, wish: Wish<'_>) {
         let Some((fence, _)) = &ahead.next else { return };
         let seek = if wish.forward { Seek::At(fence) } else { Seek::Below(fence) };

@@ -1,8 +1,8 @@
-//! Checking a tree.
+//! Checks a tree.
 //!
 //! [`check_page`] checks one page by itself and trusts nothing in it: any bytes are read without a
-//! panic. [`BTree::check`] walks all pages that can be reached, and compares parents with children.
-//! It is for a tree that no thread changes meanwhile; otherwise it may report faults that are none.
+//! panic. [`BTree::check`] walks all reachable pages, and compares parents with children. No thread
+//! should change the tree during that walk; otherwise sound pages may be reported as faulty.
 
 use std::collections::HashSet;
 
@@ -47,7 +47,7 @@ pub enum Violation {
     /// Count, heap or garbage of the header contradict each other or the page size.
     #[error("the header says {count} entries, a heap from byte {heap} and {garbage} bytes unused")]
     Header {
-        /// Entries.
+        /// Number of entries.
         count: usize,
         /// Start of the heap.
         heap: usize,
@@ -65,7 +65,7 @@ pub enum Violation {
     Outside {
         /// Index of the entry.
         entry: usize,
-        /// Its offset, as its slot states it.
+        /// Offset of the entry, as its slot states it.
         at: usize,
     },
     /// Two entries or fences overlap.
@@ -95,12 +95,12 @@ pub enum Violation {
     /// The number of overflow values is wrong.
     #[error("{found} values are in overflow pages, not {said}")]
     Overflows {
-        /// Number of entries that have one.
+        /// Number of entries with such a value.
         found: usize,
         /// Number in the header.
         said: usize,
     },
-    /// A child's fences are not those that its parent's separators give it.
+    /// A child's fences differ from its parent's separators.
     #[error("child {child} has other fences than its parent gives it")]
     ChildFences {
         /// Index of the child.
@@ -109,7 +109,7 @@ pub enum Violation {
     /// The page can be reached in two ways.
     #[error("the page can be reached in two ways")]
     Twice,
-    /// The page holds another id than that under which it was read.
+    /// The page's header names another id than the one it was read under.
     #[error("the page's header names page {found}")]
     Id {
         /// Id as the page states.
@@ -124,7 +124,7 @@ pub enum Violation {
         /// Index of the child.
         child: usize,
     },
-    /// The page held a reference there when the walk visited it, and holds none now: the tree is
+    /// The page held a reference when the walk visited it, and no longer holds it: the tree is
     /// being changed.
     #[error("the reference at byte {at} is gone: the tree was changed during the walk")]
     Moved {
@@ -136,9 +136,9 @@ pub enum Violation {
 /// Result of a walk.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// All pages that were reached, the root first.
+    /// All pages reached, the root first.
     pub pages: Vec<PageId>,
-    /// Entries in leaves.
+    /// Number of entries in leaves.
     pub entries: u64,
     /// The violations, each with its page.
     pub violations: Vec<(PageId, Violation)>,
@@ -254,7 +254,7 @@ fn check_hints(node: Node<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// A page that the walk is about to visit, and its parent's description of it.
+/// A page to visit next, as its parent describes it.
 struct Visit {
     /// Offsets of swips, from the anchor down.
     path: Vec<usize>,
@@ -271,8 +271,8 @@ impl<P: Pages> BTree<P> {
     /// Walks the whole tree and reports its faults.
     ///
     /// # Errors
-    /// The memory behind the tree failed, other than by a page that cannot be read: such a page
-    /// ends the walk with its error.
+    /// The memory behind the tree failed. A page that cannot be read ends the walk with its error,
+    /// too.
     pub fn check(&self) -> Result<Report, PoolError> {
         let mut report = Report::default();
         let (mut pages, mut seen) = (Vec::new(), HashSet::new());
@@ -284,10 +284,10 @@ impl<P: Pages> BTree<P> {
         Ok(report)
     }
 
-    /// Walks the whole tree like [`BTree::check`], in memory for one path from the root to a leaf,
-    /// until `next` is `false`: it is called before each page.
+    /// Walks the whole tree like [`BTree::check`], with memory for only one path from the root to a
+    /// leaf. Calls `next` before each page, and ends when it returns `false`.
     ///
-    /// Two references to one page are found by the page's fences, or by its stamp.
+    /// Two references to one page show in the page's fences, or in its stamp.
     ///
     /// # Errors
     /// See [`BTree::check`].
@@ -298,8 +298,8 @@ impl<P: Pages> BTree<P> {
         Ok(report)
     }
 
-    /// Walks the tree. `enter` is called with each page: `Some(false)` if it was there before,
-    /// `None` to end the walk.
+    /// Walks the tree. Calls `enter` with each page, which returns `Some(false)` if the page was
+    /// already visited, and `None` to end the walk.
     fn walk(
         &self,
         mark: Mark,
@@ -336,8 +336,8 @@ impl<P: Pages> BTree<P> {
         Ok(())
     }
 
-    /// Copies the page that `path` leads to. An offset is followed only if the page above still has
-    /// a reference there: other bytes must not be taken for one.
+    /// Copies the page that `path` leads to. Follows an offset only if the page above still has a
+    /// reference there: other bytes must not be taken for one.
     fn copy_at(
         &self,
         path: &[usize],
@@ -387,7 +387,7 @@ impl<P: Pages> BTree<P> {
             found.push(Violation::Fences { prefix: node.prefix_len() });
         }
         if found.len() > before {
-            // The children of a page that is wrong are not known.
+            // The children of a faulty page are unknown.
             return;
         }
         if node.leaf {

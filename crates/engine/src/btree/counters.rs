@@ -1,4 +1,4 @@
-//! Counters of structural changes; no operation that leaves the structure alone touches them.
+//! Counters of structural changes. Operations that leave the structure alone do not touch them.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -18,22 +18,22 @@ pub(crate) struct Tally {
 /// Numbers of structural changes of a tree since it was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Leaf splits.
+    /// Number of leaf splits.
     pub leaf_splits: u64,
-    /// Inner node splits.
+    /// Number of splits of inner nodes.
     pub inner_splits: u64,
-    /// Leaves merged into a neighbour and freed.
+    /// Number of leaves merged into a neighbour and freed.
     pub leaf_merges: u64,
-    /// Inner nodes merged into a neighbour and freed.
+    /// Number of inner nodes merged into a neighbour and freed.
     pub inner_merges: u64,
-    /// Levels added at the root.
+    /// Number of levels added at the root.
     pub grown: u64,
-    /// Levels removed at the root.
+    /// Number of levels removed at the root.
     pub shrunk: u64,
-    /// Full leaves that shared their entries with a neighbour instead of being split.
+    /// Number of full leaves that shared their entries with a neighbour instead of being split.
     pub shifts: u64,
-    /// Approximate bytes that became free in leaves, by splits in the middle and by removals: the
-    /// possible gain of a background merge, if no inserts fill them.
+    /// Approximate number of bytes that became free in leaves, by splits in the middle and by
+    /// removals: the possible gain of a background merge, if no inserts fill them.
     pub loosened: u64,
 }
 

@@ -1,8 +1,8 @@
-//! Cursors: positions in the tree that move both ways.
+//! Cursors: positions in a tree that move both ways.
 //!
 //! A cursor reads private copies of leaves and holds no latch. The entries that it shows were in
-//! the tree when their leaf was copied; inserts and removals in a leaf that the cursor has entered
-//! already are not seen.
+//! the tree when their leaf was copied. Later inserts and removals in a leaf that the cursor has
+//! already entered are not seen.
 //!
 //! The number of leaves that are copied at once, and prefetched, grows as a scan continues in one
 //! direction: a look-up pays for one leaf, a long scan for few descents.
@@ -19,23 +19,23 @@ use crate::btree::within::{end_in, fence_of, first_in, key_of, place_in};
 use crate::page::Scratch;
 use crate::pool::{Pages, PoolError};
 
-/// Leaves that a scan enters for each that is copied at once: copied bytes that it does not need
-/// are cold memory, while another descent is not.
+/// Number of leaves that a scan has entered for each leaf that is copied at once. Copied bytes that
+/// the scan does not need are cold memory, while another descent is not.
 const PATIENCE: usize = 4;
 
 /// The values that a cursor reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Values {
     All,
-    /// Values that are in leaves.
+    /// Only values that are in leaves.
     InLeaves,
     None,
 }
 
 /// A position in a tree.
 ///
-/// A new cursor has none: [`Cursor::first`], [`Cursor::last`] or a seek puts it on an entry. Each
-/// move returns whether it is on one.
+/// A new cursor is on no entry: [`Cursor::first`], [`Cursor::last`] or a seek puts it on one. Each
+/// move returns whether the cursor is on an entry.
 pub struct Cursor<'t, P: Pages> {
     tree: &'t BTree<P>,
     lower: Bound<Vec<u8>>,
@@ -43,15 +43,15 @@ pub struct Cursor<'t, P: Pages> {
     values: Values,
     scan: bool,
     batch: Batch,
-    /// The index in the batch of the leaf that it is in.
+    /// Index in the batch of the leaf that the cursor is in.
     current: usize,
-    /// Its entry; `begin..end` are the entries of the leaf within the bounds.
+    /// Index of its entry; `begin..end` are the entries of the leaf within the bounds.
     at: usize,
     begin: usize,
     end: usize,
     valid: bool,
     forward: bool,
-    /// Leaves entered since the last seek.
+    /// Number of leaves entered since the last seek.
     entered: usize,
     prefix: usize,
     key: Vec<u8>,
@@ -60,7 +60,7 @@ pub struct Cursor<'t, P: Pages> {
     value_len: u64,
     /// Number of leaves entered, and of values read in overflow pages.
     looks: u64,
-    /// Number of times that it copied leaves.
+    /// Number of times that leaves were copied.
     fetches: u64,
 }
 
@@ -98,20 +98,20 @@ impl<P: Pages> BTree<P> {
 }
 
 impl<P: Pages> Cursor<'_, P> {
-    /// Does not read values: [`Cursor::value`] is empty.
+    /// Skips values: [`Cursor::value`] is empty.
     pub fn keys_only(mut self) -> Self {
         self.values = Values::None;
         self
     }
 
-    /// Does not read values in overflow pages: [`Cursor::value`] is empty for them.
+    /// Skips values in overflow pages: [`Cursor::value`] is empty for them.
     pub(crate) fn without_large(mut self) -> Self {
         self.values = Values::InLeaves;
         self
     }
 
-    /// Marks a large scan: the pool need not keep the leaves that it loads for it (leanstore IV-I,
-    /// hinting).
+    /// Marks a large scan: the pool need not keep the leaves that it loads for this cursor
+    /// (leanstore IV-I, hinting).
     pub fn as_scan(mut self) -> Self {
         self.scan = true;
         self
@@ -122,13 +122,13 @@ impl<P: Pages> Cursor<'_, P> {
         self.valid
     }
 
-    /// Returns the key of its entry; empty if it is on none.
+    /// Returns the key of the cursor's entry; empty if it is on none.
     #[inline]
     pub fn key(&self) -> &[u8] {
         if self.valid { &self.key } else { &[] }
     }
 
-    /// Returns the value of its entry; empty if it is on none.
+    /// Returns the value of the cursor's entry; empty if it is on none.
     #[inline]
     pub fn value(&self) -> &[u8] {
         match &self.large {
@@ -146,8 +146,8 @@ impl<P: Pages> Cursor<'_, P> {
         self.valid && self.large.is_some()
     }
 
-    /// Returns the number of reads of the tree. If it changed, the cursor shows an entry that was
-    /// read since.
+    /// Returns the number of reads of the tree. If it has changed, the cursor shows an entry that
+    /// was read since.
     #[inline]
     pub(crate) fn looks(&self) -> u64 {
         self.looks
@@ -159,26 +159,26 @@ impl<P: Pages> Cursor<'_, P> {
         self.batch.len() > 0 && self.batch.leaf(self.current).overflows() > 0
     }
 
-    /// Returns how often it copied leaves: several are copied at once.
+    /// Returns the number of times that leaves were copied; several are copied at once.
     #[inline]
     pub(crate) fn fetches(&self) -> u64 {
         self.fetches
     }
 
-    /// Returns the fence of its leaf in a direction: forwards the first key after the leaf,
-    /// backwards the first key of the leaf; `None` at the end of the tree.
+    /// Returns the fence of the cursor's leaf in a direction: forwards the first key after the
+    /// leaf, backwards the first key of the leaf. Returns `None` at the end of the tree.
     #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
     pub(crate) fn fence(&self, forward: bool) -> Option<Vec<u8>> {
         fence_of(self.batch.leaf(self.current), forward)
     }
 
-    /// Returns the fence of the leaves that it has copied, as [`Cursor::fence`], in the direction
-    /// in which it moves.
+    /// Returns the fence of the copied leaves in the direction in which the cursor moves, like
+    /// [`Cursor::fence`].
     pub(crate) fn copied_fence(&self) -> Option<Vec<u8>> {
         fence_of(self.batch.leaf(self.batch.len().checked_sub(1)?), self.forward)
     }
 
-    /// Returns the length of the value, whether it was read or not.
+    /// Returns the length of the value, even if the value was not read.
     pub fn value_len(&self) -> u64 {
         if self.valid { self.value_len } else { 0 }
     }
@@ -186,7 +186,8 @@ impl<P: Pages> Cursor<'_, P> {
     /// Moves to the first entry.
     ///
     /// # Errors
-    /// The memory behind the tree failed; the cursor is on no entry then. So for every move.
+    /// The memory behind the tree failed. After an error of this or any other move, the cursor is
+    /// on no entry.
     pub fn first(&mut self) -> Result<bool, PoolError> {
         let start = key_of(&self.lower).map(<[u8]>::to_vec).unwrap_or_default();
         self.enter(true, Some(&start))?;
@@ -238,7 +239,7 @@ impl<P: Pages> Cursor<'_, P> {
         self.settle_backward((at + usize::from(equal)).min(self.end))
     }
 
-    /// Moves to the next entry; a cursor on no entry stays so.
+    /// Moves to the next entry. A cursor on no entry stays on none.
     ///
     /// # Errors
     /// See [`Cursor::first`].
@@ -251,7 +252,7 @@ impl<P: Pages> Cursor<'_, P> {
         self.settle_forward(self.at + 1)
     }
 
-    /// Moves to the previous entry; a cursor on no entry stays so.
+    /// Moves to the previous entry. A cursor on no entry stays on none.
     ///
     /// # Errors
     /// See [`Cursor::first`].
@@ -263,8 +264,8 @@ impl<P: Pages> Cursor<'_, P> {
         self.settle_backward(self.at)
     }
 
-    /// Moves on by up to `n` entries within the present leaf, without a look at those between, and
-    /// returns by how many: by none in a leaf with values in overflow pages.
+    /// Moves on by up to `n` entries within the present leaf, without looking at those between.
+    /// Returns the number of entries moved: 0 in a leaf with values in overflow pages.
     #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
     pub(crate) fn pass(&mut self, n: usize, forward: bool) -> usize {
         if !self.valid || self.has_large() {
@@ -326,7 +327,7 @@ impl<P: Pages> Cursor<'_, P> {
         (self.begin, self.end) = (begin, end);
     }
 
-    /// Moves to entry `at` or, if there is none, to the next one there is.
+    /// Moves to entry `at` or, if there is none, to the next entry.
     #[inline]
     fn settle_forward(&mut self, mut at: usize) -> Result<bool, PoolError> {
         loop {
@@ -343,7 +344,7 @@ impl<P: Pages> Cursor<'_, P> {
         }
     }
 
-    /// Moves to the entry before `behind` or, if there is none, to the last one there is.
+    /// Moves to the entry before `behind` or, if there is none, to the last entry before that leaf.
     #[inline]
     fn settle_backward(&mut self, mut behind: usize) -> Result<bool, PoolError> {
         loop {
@@ -360,8 +361,8 @@ impl<P: Pages> Cursor<'_, P> {
         }
     }
 
-    /// Moves to the next leaf in a direction, and returns its first entry, or the one after its
-    /// last; `None`, and the cursor is on no entry, if there is no leaf.
+    /// Moves to the next leaf in a direction. Returns its first entry or, backwards, the one after
+    /// its last. If there is no leaf, returns `None`, and the cursor is on no entry.
     fn step(&mut self, forward: bool) -> Result<Option<usize>, PoolError> {
         self.valid = false;
         let Some(fence) = self.fence_ahead(forward) else { return Ok(None) };
@@ -376,14 +377,14 @@ impl<P: Pages> Cursor<'_, P> {
         let leaves = (self.entered / PATIENCE).clamp(1, LEAVES_MAX);
         let seek = if forward { Seek::At(&fence) } else { Seek::Below(&fence) };
         self.fetch(seek, leaves, goes_on)?;
-        // The leaf may have merged or shared with its neighbour meanwhile: entries on this side of
-        // the fence were shown already.
+        // The leaf may have merged or shared with its neighbour in the meantime: entries on this
+        // side of the fence were already shown.
         let (at, _) = place_in(self.batch.leaf(self.current), &fence);
         Ok(Some(if forward { at.max(self.begin) } else { at.min(self.end) }))
     }
 
-    /// Returns the fence of the present leaf in a direction, if there may be entries within the
-    /// bounds beyond it.
+    /// Returns the fence of the present leaf in a direction, if entries within the bounds may be
+    /// beyond it.
     fn fence_ahead(&self, forward: bool) -> Option<Vec<u8>> {
         let node = self.batch.leaf(self.current);
         if !forward {
@@ -400,8 +401,8 @@ impl<P: Pages> Cursor<'_, P> {
         (!beyond).then_some(fence)
     }
 
-    /// Puts the cursor on entry `at` of the present leaf; `false` if it was removed meanwhile,
-    /// which shows only if its value is in overflow pages.
+    /// Puts the cursor on entry `at` of the present leaf. Returns `false` if the entry was removed
+    /// in the meantime, which shows only if its value is in overflow pages.
     #[inline]
     fn show(&mut self, at: usize) -> Result<bool, PoolError> {
         match self.batch.leaf(self.current).value(at) {
@@ -413,7 +414,7 @@ impl<P: Pages> Cursor<'_, P> {
         }
     }
 
-    /// Shows entry `at` of the present leaf, whose value is there.
+    /// Shows entry `at` of the present leaf, whose value is in the leaf.
     #[inline(always)]
     fn set(&mut self, at: usize, value: Span) {
         self.set_key(at);
@@ -448,7 +449,7 @@ impl<P: Pages> Cursor<'_, P> {
                 self.valid = true;
                 return Ok(true);
             }
-            // It was replaced: the present value is shown.
+            // The value was replaced: the present one is shown.
             let mut scratch = Scratch::default();
             reference = match self.tree.look(&self.key, &mut scratch)? {
                 Lookup::Missing => return Ok(false),

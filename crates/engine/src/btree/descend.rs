@@ -6,7 +6,7 @@ use crate::btree::node::layout::{LEVEL, Node};
 use crate::btree::tree::{BTree, corrupt, mark};
 use crate::pool::{Anchor, MiniTransaction, Pages, PoolError, Read, Try, Write};
 
-/// The node of a level that a descent leads to.
+/// The target of a descent: a node of some level.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Seek<'k> {
     /// The node that covers this key.
@@ -18,7 +18,7 @@ pub(crate) enum Seek<'k> {
 }
 
 impl Seek<'_> {
-    /// Returns which child of an inner node leads there.
+    /// Returns the index of the child of an inner node that leads to the target.
     #[inline(always)]
     pub(crate) fn child(self, node: Node<'_>) -> usize {
         match self {
@@ -29,11 +29,11 @@ impl Seek<'_> {
     }
 }
 
-/// Returns the key at which a walk over nodes continues that reached `page` by `key`: its upper
-/// fence, which is above `key` in a sound tree.
+/// Returns the key at which a walk over nodes continues after it reached `page` by `key`. That is
+/// the page's upper fence, which is above `key` in a sound tree.
 ///
 /// # Errors
-/// The fence is not above `key`, and the walk would never end.
+/// The fence is not above `key`, so the walk would never end.
 pub(crate) fn ahead(
     page: PageId,
     key: &[u8],
@@ -54,7 +54,7 @@ pub(crate) fn astray(page: PageId) -> PoolError {
 
 /// A node on some level, and its place in its parent.
 pub(crate) struct LocatedNode<'o, P: Pages> {
-    /// `None`: the node is the root.
+    /// Parent of the node; `None` if the node is the root.
     pub(crate) parent: Option<Read<'o, P>>,
     /// Index of the child in its parent.
     pub(crate) index: usize,
@@ -62,7 +62,7 @@ pub(crate) struct LocatedNode<'o, P: Pages> {
     pub(crate) depth: u8,
 }
 
-/// Ends the attempt: the node is not the one its parent describes, unless it changed meanwhile.
+/// Ends the attempt: the node does not match its parent's description, unless it has changed since.
 #[cold]
 fn wrong<P: Pages, T>(node: &Read<'_, P>) -> Try<T> {
     let page = node.header().page().unwrap_or_default();
@@ -71,7 +71,7 @@ fn wrong<P: Pages, T>(node: &Read<'_, P>) -> Try<T> {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Returns the root, and its level, which is valid once the root was validated.
+    /// Returns the root and its level, which is valid once the root was validated.
     #[inline(always)]
     pub(crate) fn root_node<'o>(
         &self,
@@ -89,7 +89,7 @@ impl<P: Pages> BTree<P> {
         Ok((root, level))
     }
 
-    /// Returns the leaf that covers `key`, to be read optimistically.
+    /// Returns the leaf that covers `key`, for an optimistic read.
     #[inline(always)]
     pub(crate) fn leaf_for<'o>(
         &self,
@@ -105,7 +105,7 @@ impl<P: Pages> BTree<P> {
             level -= 1;
             let child = node.child(at, mark(AccessKind::Read, level == 0, depth))?;
             if level == 0 {
-                // Header and slots together, not one cache miss after the other.
+                // Fetches header and slots together instead of one cache miss after the other.
                 child.view().prefetch(0, 384);
             }
             if !Node::is_node(child.view(), level) {
@@ -144,7 +144,7 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Returns the node of level `level` on the path to `seek`; `None` if the tree is lower.
+    /// Returns the node of level `level` on the path to `seek`, or `None` if the tree is lower.
     pub(crate) fn place<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -172,7 +172,7 @@ impl<P: Pages> BTree<P> {
         Ok(Some(place))
     }
 
-    /// Returns child `index` of a node that is read, checked to be a node of `level`.
+    /// Returns child `index` of a node that is being read, checked to be a node of `level`.
     pub(crate) fn child_node<'o>(
         &self,
         parent: &Read<'o, P>,
@@ -184,7 +184,7 @@ impl<P: Pages> BTree<P> {
         if Node::is_node(child.view(), level) { Ok(child) } else { wrong(&child) }
     }
 
-    /// Returns child `index` of a node that is latched exclusively, latched exclusively too.
+    /// Returns child `index` of an exclusively latched node, latched exclusively, too.
     pub(crate) fn child_held<'o>(
         &self,
         parent: &Write<'o, P>,
@@ -199,8 +199,8 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Checks a node that is latched exclusively: type and level are those its parent states, and its
-/// header is consistent.
+/// Checks an exclusively latched node: its type and level must be those that its parent states, and
+/// its header must be consistent.
 #[inline]
 pub(crate) fn sound<P: Pages>(node: Write<'_, P>, level: u8) -> Try<Write<'_, P>> {
     let view = node.view();

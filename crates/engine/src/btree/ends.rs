@@ -1,5 +1,5 @@
-//! The first and the last entry, for those that pop them: one look at one leaf, which a finger
-//! remembers, and a copy of the key only.
+//! The first and the last entry, for callers that pop them: one look at one leaf, which a finger
+//! remembers, and a copy of only the key.
 
 use millpond_base::AccessKind;
 
@@ -13,12 +13,12 @@ use crate::pool::{MiniTransaction, PageHint, Pages, PoolError, Read, Try};
 /// The entry at an end of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndEntry {
-    /// Nothing: the tree is empty.
+    /// No entry: the tree is empty.
     None,
     /// An entry whose value is in its leaf.
     Inline,
-    /// An entry whose value is in overflow pages, or one that is not in the outermost leaf, which
-    /// has none: a cursor finds it.
+    /// An entry whose value is in overflow pages, or that is not in the outermost leaf, which is
+    /// empty: a cursor finds it.
     Elsewhere,
 }
 
@@ -28,11 +28,11 @@ fn is_outermost(leaf: View<'_>, first: bool) -> bool {
     if first { node.lower().len == 0 } else { node.upper().is_none() }
 }
 
-/// The leaf where an end of a tree is, and the outermost one if that is empty.
+/// The leaf with an end of a tree, and the outermost leaf if that is empty.
 type End<'o, P> = (Read<'o, P>, Option<PageHint>);
 
 impl<P: Pages> BTree<P> {
-    /// Looks at the first entry, or the last; its key goes to `key` if its value is in its leaf.
+    /// Looks at the first or the last entry. Copies its key to `key` if its value is in its leaf.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -67,8 +67,8 @@ impl<P: Pages> BTree<P> {
         })
     }
 
-    /// Descends to the outermost leaf. One that is empty stays until its neighbour is thin, too
-    /// (`structure/merge.rs`): the neighbour is the end, then.
+    /// Descends to the outermost leaf. An empty leaf stays until its neighbour is thin, too
+    /// (`structure/merge.rs`); the end is then in the neighbour.
     fn end_leaf<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -92,7 +92,7 @@ impl<P: Pages> BTree<P> {
         let Some(LocatedNode { node: next, .. }) = self.place(mtr, seek, 0)? else {
             return Ok(None);
         };
-        // Nothing came into the outermost one before its neighbour was found.
+        // No entry came into the outermost leaf before its neighbour was found.
         outermost.validate()?;
         Ok(Some((next, hint)))
     }
@@ -106,7 +106,7 @@ impl<P: Pages> BTree<P> {
     ) -> Option<End<'o, P>> {
         let hint = finger.leaf_of(self.owner)?;
         let what = mark(AccessKind::Read, true, self.height_hint());
-        // At the version at which it was empty.
+        // At the version at which the leaf was empty.
         let emptied = match finger.emptied_of(self.owner) {
             None => None,
             Some(hint) => Some((mtr.pages().recall_to_read(mtr, hint, what)?, hint)),
@@ -124,7 +124,7 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Returns whether one leaf begins where the other ends; `fence` is overwritten.
+/// Returns whether `leaf` begins where `before` ends; overwrites `fence`.
 fn is_next(before: View<'_>, leaf: View<'_>, fence: &mut Vec<u8>) -> bool {
     let (before, leaf) = (Node::leaf(before), Node::leaf(leaf));
     let (Some(upper), lower) = (before.upper(), leaf.lower()) else { return false };

@@ -19,17 +19,17 @@ pub enum WriteError {
     /// The key is longer than the page size allows.
     #[error("a key of {len} bytes does not fit: keys have at most {max} at this page size")]
     KeyTooLong {
-        /// Its bytes.
+        /// Bytes of the key.
         len: usize,
-        /// Most bytes of a key.
+        /// Maximum length of a key in bytes.
         max: usize,
     },
     /// The value is longer than values may be.
     #[error("a value of {len} bytes does not fit: values have at most {max}")]
     ValueTooLong {
-        /// Its bytes.
+        /// Bytes of the value.
         len: u64,
-        /// Most bytes of a value.
+        /// Maximum length of a value in bytes.
         max: u64,
     },
     /// The memory behind the tree failed.
@@ -57,17 +57,17 @@ pub enum StreamError {
     /// The source of the value failed.
     #[error("the source of the value failed after {read} bytes: {error}")]
     Source {
-        /// Bytes that were read before.
+        /// Number of bytes read before.
         read: u64,
-        /// Its error.
+        /// Error of the source.
         error: std::io::Error,
     },
     /// The source of the value ended early.
     #[error("the source of the value ended after {read} of {len} bytes")]
     Short {
-        /// Bytes that were read.
+        /// Number of bytes read.
         read: u64,
-        /// Bytes that were announced.
+        /// Number of bytes announced.
         len: u64,
     },
     /// The value was changed or removed while it was read.
@@ -104,7 +104,7 @@ pub enum BulkError {
     Order {
         /// Number of the row, from 0.
         row: u64,
-        /// Its key.
+        /// Key of the row.
         key: Vec<u8>,
         /// The key before it.
         previous: Vec<u8>,

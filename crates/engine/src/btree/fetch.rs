@@ -1,8 +1,8 @@
 //! Private copies of leaves, for cursors.
 //!
-//! A scan is a series of look-ups (leanstore IV-I): each copies a few neighbouring leaves, below
-//! one parent, in one attempt, and the next look-up continues at the fence of the last one. So a
-//! scan holds no latch between two steps, and neither does its user's code.
+//! A scan is a series of look-ups (leanstore IV-I). Each copies a few neighbouring leaves below one
+//! parent in one attempt, and the next look-up continues at the fence of the last leaf. So a scan
+//! holds no latch between two steps, and neither does its user's code.
 
 use std::cell::RefCell;
 
@@ -15,11 +15,11 @@ use crate::btree::tree::{BTree, mark};
 use crate::page::{PageBuffer, PageHeader, View};
 use crate::pool::{MiniTransaction, PageHint, Pages, PoolError, Read, Try};
 
-/// Most leaves of one attempt.
+/// Maximum number of leaves fetched in one attempt.
 pub(crate) const LEAVES_MAX: usize = 8;
-/// Bytes of heap per entry from which on keys are copied one by one where values are not wanted.
+/// Bytes of heap per entry from which on keys are copied one by one if values are not wanted.
 const APART_MIN: usize = 128;
-/// Bytes of the next leaf whose cache lines are asked for while one is copied.
+/// Number of bytes of the next leaf to prefetch while one is copied.
 const APPROACHED: usize = 1024;
 
 /// Leaves, in the order of the scan.
@@ -27,18 +27,19 @@ const APPROACHED: usize = 1024;
 pub(crate) struct Batch {
     copies: Vec<PageBuffer>,
     len: usize,
-    /// The parent of the last leaf, and which child that is.
+    /// The parent of the last leaf, and the leaf's index in it.
     last: Option<(PageHint, usize)>,
     /// Depth of the leaves.
     depth: u8,
     ahead: Ahead,
 }
 
-/// Buffers that a thread keeps for its next scans.
+/// Number of buffers that a thread keeps for its next scans.
 const SPARE_MAX: usize = 2 * LEAVES_MAX;
 
 thread_local! {
-    /// A scan of a few rows takes less than a microsecond, and memory for its copies half of that.
+    /// Spare buffers of the thread. A scan of a few rows takes less than a microsecond, and
+    /// allocating memory for its copies would take half of that.
     static SPARE: RefCell<Vec<PageBuffer>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -51,7 +52,7 @@ fn buffer(len: usize) -> PageBuffer {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        // A thread that is ending has dropped its own already.
+        // A thread that is ending has already dropped its spare buffers.
         let _ = SPARE.try_with(|spare| {
             if let Ok(mut all) = spare.try_borrow_mut() {
                 let room = SPARE_MAX.saturating_sub(all.len());
@@ -83,7 +84,7 @@ impl Batch {
         (part(leaf.lower()), leaf.upper().map(part))
     }
 
-    /// Returns the first leaf that does not cover its place in the scan: a scan that continued at
+    /// Returns the first leaf that does not cover its place in the scan. A scan that continued at
     /// its fences would skip entries, show them twice, or never end.
     fn stray(&self, wish: Wish<'_>) -> Option<PageId> {
         let mut before: Option<&[u8]> = None;
@@ -116,8 +117,8 @@ impl Batch {
     }
 }
 
-/// Copies the bytes of a leaf that are in use; values in the leaf only if they are wanted, or if
-/// there is little else.
+/// Copies the bytes of a leaf that are in use. Values in the leaf are copied only if they are
+/// wanted, or if there is little else.
 fn copy_used(view: View<'_>, out: &mut [u8], values: bool) {
     let node = Node::leaf(view);
     let (count, slots_end) = (node.count(), node.slots() + node.count() * LEAF_SLOT);
@@ -128,8 +129,7 @@ fn copy_used(view: View<'_>, out: &mut [u8], values: bool) {
         return;
     }
     let copy = |span: Span, out: &mut [u8]| {
-        // Bytes that are not all there were changed meanwhile, which shows when the copy is
-        // validated.
+        // Bytes that are not all there have changed since, which shows when the copy is validated.
         let _ = out.get_mut(span.at..span.end()).is_none_or(|out| view.copy_into(span.at, out));
     };
     copy(node.lower(), out);
@@ -155,7 +155,7 @@ impl<P: Pages> BTree<P> {
         }
         self.pages.run(|mtr| {
             batch.len = 0;
-            // At the next attempt it has changed, perhaps.
+            // The next attempt does not use it: it may have changed.
             self.fetch_attempt(mtr, wish, last.take(), batch)
         })?;
         self.look_beyond(&mut batch.ahead, wish);
@@ -226,8 +226,8 @@ impl<P: Pages> BTree<P> {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Returns the parent of the last leaf, to be read, and which child the next one is; `None` if
-    /// the parent has changed, or has no more children in that direction.
+    /// Returns the parent of the last leaf, for an optimistic read, and the index of the next leaf
+    /// in it. Returns `None` if the parent has changed, or has no more children in that direction.
     fn next_by<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -244,7 +244,7 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Returns whether this leaf covers the last key that is asked for.
+/// Returns whether a leaf covers the last key that is wanted.
 fn reaches(leaf: Node<'_>, wish: Wish<'_>) -> bool {
     let Some(stop) = wish.stop else { return false };
     if wish.forward {

@@ -30,7 +30,7 @@ pub const KINDS: [(PageType, &dyn Kind); 3] = [
     (PageType::OVERFLOW, &OverflowKind),
 ];
 
-/// Returns whether a page of a tree, of any type, has a swip at byte `at`; a page that is no sound
+/// Returns whether a page of a tree, of any type, has a swip at byte `at`. A page that is no sound
 /// node has none.
 pub(crate) fn is_swip(page: View<'_>, at: usize) -> bool {
     let mut found = false;
@@ -71,8 +71,8 @@ fn verify_fences(node: Node<'_>, lower: &[u8], upper: Option<&[u8]>) -> Result<(
     ))
 }
 
-/// Verifies that `page` is part of the value with that stamp and, if `expected` is known, holds
-/// that.
+/// Verifies that `page` is part of the value with the given stamp and, if `expected` is known, that
+/// the page holds it.
 fn verify_overflow(page: View<'_>, stamp: u64, expected: Option<Held>) -> Result<(), String> {
     if page.u64(STAMP) != stamp {
         return Err("it is part of another value".to_string());
@@ -116,14 +116,15 @@ impl Kind for InnerKind {
         visit(LAST_CHILD);
     }
 
-    /// Searches for the child's lower fence; children without one, or elsewhere, cost a scan.
+    /// Finds the child's swip by its lower fence; a child without one, or in another place, costs a
+    /// scan.
     fn find(&self, page: View<'_>, word: u64, child: View<'_>) -> Option<usize> {
         let (node, child) = (Node::inner(page), Node::of(child));
         let at = node.child_at(node.child_for(&child.lower_bytes()));
         if page.u64(at) == word { Some(at) } else { scan(self, page, word) }
     }
 
-    /// The child covers the keys between the separators around its swip.
+    /// Checks that the child covers the keys between the separators around its swip.
     fn verify_child(&self, page: View<'_>, at: usize, child: View<'_>) -> Result<(), String> {
         let node = Node::inner(page);
         let level = node.level().saturating_sub(1);
@@ -168,12 +169,13 @@ impl Kind for LeafKind {
         }
     }
 
-    /// A value that fits into one page is that page.
+    /// Returns whether the value has more than one page: a value that fits into one page is that
+    /// page.
     fn leads_on(&self, page: View<'_>, at: usize) -> bool {
         reference_at(page, at).len > data_max(page.len()) as u64
     }
 
-    /// The child is the root of the value that the entry refers to.
+    /// Checks that the child is the root of the value that the entry refers to.
     fn verify_child(&self, page: View<'_>, at: usize, child: View<'_>) -> Result<(), String> {
         let reference = reference_at(page, at);
         let level = level_for(page.len(), reference.len);
@@ -207,8 +209,8 @@ impl Kind for OverflowKind {
         verify_overflow(page, stamp, None)
     }
 
-    /// The child is part of the same value, and full unless it is the last: while a value is
-    /// written and while it is freed, the last one may hold less.
+    /// Checks that the child is part of the same value, and full unless it is the last: while a
+    /// value is being written or freed, the last page may hold less.
     fn verify_child(&self, page: View<'_>, at: usize, child: View<'_>) -> Result<(), String> {
         let level = page.u8(LEVEL).saturating_sub(1);
         verify_header(child, PageType::OVERFLOW, level, PageHeader::owner_in(page))?;

@@ -1,12 +1,12 @@
-//! Looking up one key.
+//! Looks up single keys.
 //!
-//! [`BTree::get`] copies the value while the leaf is read optimistically; the caller's closure sees
+//! [`BTree::get`] copies the value while the leaf is read optimistically. The caller's closure sees
 //! the copy after validation, outside the attempt: it runs once, and under no latch. Nothing is
 //! written that other threads read.
 //!
-//! [`BTree::read`] copies nothing: once the leaf was read, it is latched in shared mode at the
-//! version that was read, and the closure sees the value in its page. The attempt is over by then
-//! and its epoch left, so that the closure may use the store; an operation that needs the leaf in
+//! [`BTree::read`] copies nothing. Once the leaf was read, it is latched in shared mode at the
+//! version that was read, and the closure sees the value in its page. By then the attempt is over
+//! and its epoch left, so the closure may use the store. An operation that needs the leaf in
 //! exclusive mode fails instead of waiting for ever ([`PoolError::Held`]).
 
 use crate::btree::node::edit::{Reference, reference_at};
@@ -15,8 +15,8 @@ use crate::btree::tree::{BTree, corrupt};
 use crate::page::Scratch;
 use crate::pool::{Pages, PoolError, Shared};
 
-/// Bytes of a value that are prefetched before its leaf is latched; the rest of a larger one is
-/// prefetched by the processor itself.
+/// Number of bytes of a value to prefetch before its leaf is latched; the processor itself
+/// prefetches the rest of a larger one.
 const AHEAD: usize = 512;
 
 /// The result of a look-up that copies inline values to a scratch buffer.
@@ -24,15 +24,15 @@ const AHEAD: usize = 512;
 pub enum Lookup<V> {
     /// There is no such key.
     Missing,
-    /// The value is in its leaf; its bytes are in the scratch buffer.
+    /// The value is in its leaf, and its bytes are in the scratch buffer.
     Inline,
     /// The value is in overflow pages.
     Overflow(V),
 }
 
 impl<V: AsRef<[u8]>> Lookup<V> {
-    /// Calls `f` with the value and returns its result, `scratch` being the look-up's; `None` if
-    /// there is no such key.
+    /// Calls `f` with the value and returns its result, or `None` if there is no such key.
+    /// `scratch` is the look-up's.
     #[inline]
     pub fn map<R>(&self, scratch: &Scratch, f: impl FnOnce(&[u8]) -> R) -> Option<R> {
         match self {
@@ -50,9 +50,9 @@ enum Held<'t> {
     Overflow(Reference),
 }
 
-/// A value that is borrowed from its page, or a copy of one in overflow pages.
+/// A value borrowed from its page, or a copy of one in overflow pages.
 pub(crate) enum ValueRef<'t> {
-    /// In its leaf, which is latched in shared mode.
+    /// A value in its leaf, which is latched in shared mode.
     InLeaf(Shared<'t>),
     /// A copy of a value in overflow pages.
     Whole(Vec<u8>),
@@ -69,7 +69,7 @@ impl ValueRef<'_> {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Calls `f` with the value of `key` and returns its result; `None` if there is no such key.
+    /// Calls `f` with the value of `key` and returns its result, or `None` if there is no such key.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -90,10 +90,10 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Looks `key` up; an inline value is copied to `scratch`, one in overflow pages is read as a
+    /// Looks up `key`. Copies an inline value to `scratch`; reads a value in overflow pages as a
     /// whole.
     ///
-    /// Like [`BTree::get`], but not generic, so that it is compiled in this crate.
+    /// Unlike [`BTree::get`], this is not generic, so that it is compiled in this crate.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -115,13 +115,13 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Calls `f` with the value of `key` in its page, without a copy, and returns its result;
-    /// `None` if there is no such key. A value in overflow pages is copied first.
+    /// Calls `f` with the value of `key` in its page, without a copy, and returns its result.
+    /// Returns `None` if there is no such key. A value in overflow pages is copied first.
     ///
-    /// `f` runs once, under the leaf's shared latch: it blocks writers of the leaf, but no
-    /// readers. If it panics, the latch is released. It may use the tree; a write to the same leaf
-    /// or to one beside it, and the first read of another value in overflow pages below the leaf,
-    /// fail with [`PoolError::Held`].
+    /// `f` runs once, under the leaf's shared latch: it blocks writers of the leaf, but no readers.
+    /// If it panics, the latch is released. `f` may use the tree. However, a write to the same leaf
+    /// or to one beside it fails with [`PoolError::Held`], and so does the first read of another
+    /// value in overflow pages below the leaf.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -130,8 +130,8 @@ impl<P: Pages> BTree<P> {
         Ok(self.hold(key)?.map(|value| f(value.bytes())))
     }
 
-    /// Returns the value that [`BTree::read`] shows. Not generic, so that it is compiled in this
-    /// crate.
+    /// Returns the value that [`BTree::read`] shows. It is not generic, so that it is compiled in
+    /// this crate.
     pub(crate) fn hold(&self, key: &[u8]) -> Result<Option<ValueRef<'_>>, PoolError> {
         loop {
             match self.find_held(key)? {
@@ -146,7 +146,8 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Puts the value of `key` into `out`; `false`, and `out` empty, if there is no such key.
+    /// Copies the value of `key` to `out`. Returns `false`, and empties `out`, if there is no such
+    /// key.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -163,7 +164,7 @@ impl<P: Pages> BTree<P> {
         self.get(key, <[u8]>::to_vec)
     }
 
-    /// Returns whether `key` is there.
+    /// Returns whether `key` exists.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -177,7 +178,7 @@ impl<P: Pages> BTree<P> {
         })
     }
 
-    /// Looks `key` up; an inline value is copied to `scratch`.
+    /// Looks up `key`, and copies an inline value to `scratch`.
     #[inline(always)]
     pub(crate) fn look(
         &self,
@@ -187,8 +188,8 @@ impl<P: Pages> BTree<P> {
         self.look_after(0, key, scratch)
     }
 
-    /// Looks `key` up; the policy was notified of the first `notified` references. Not inlined: it
-    /// is the whole descent, and many closures are compiled against it.
+    /// Looks up `key`; the policy was already notified of the first `notified` references. Not
+    /// inlined: this is the whole descent, and many closures are compiled against it.
     #[inline(never)]
     pub(crate) fn look_after(
         &self,
@@ -224,8 +225,8 @@ impl<P: Pages> BTree<P> {
         })
     }
 
-    /// Looks `key` up; the leaf of an inline value is latched in shared mode. Not inlined, as
-    /// [`BTree::look`] is not.
+    /// Looks up `key`, and latches the leaf of an inline value in shared mode. Not inlined, like
+    /// the descent of [`BTree::look`].
     #[inline(never)]
     fn find_held(&self, key: &[u8]) -> Result<Held<'_>, PoolError> {
         let pages: &P = &self.pages;
@@ -256,7 +257,7 @@ impl<P: Pages> BTree<P> {
         })
     }
 
-    /// Returns the reference of `key`'s value, if it is in overflow pages.
+    /// Returns the reference to `key`'s value, if it is in overflow pages.
     pub(crate) fn find_reference(&self, key: &[u8]) -> Result<Option<Reference>, PoolError> {
         match self.look(key, &mut Scratch::default())? {
             Lookup::Missing | Lookup::Inline => Ok(None),

@@ -1,13 +1,13 @@
-//! Looking several keys up at once, so that their cache misses overlap, and their reads.
+//! Looks up several keys at once, so that their cache misses and their reads overlap.
 //!
-//! A look-up in memory waits for the memory most of its time: each level costs a miss or two, and
-//! which cache line is next is known only when the last one has come. Here a group of keys descends
-//! level by level, side by side: of each the next node is found and its lines are asked for, before
-//! any of them is used. The leaf's entry is asked for in the same way.
+//! A look-up in memory spends most of its time waiting for memory. Each level costs a miss or two,
+//! and the next cache line is known only once the last one has arrived. Here a group of keys
+//! descends level by level, side by side. The next node of each key is found and its lines are
+//! prefetched before any of them is used. The leaf's entry is prefetched in the same way.
 //!
-//! A key whose path leaves memory, or meets a writer, drops out of its group: the read of the
-//! missing page is ordered, and the key is looked up by itself once all groups are through. So the
-//! reads of a batch are in flight together. Its references to the pages that it had come by are
+//! A key whose path leaves memory, or meets a writer, drops out of its group. The read of the
+//! missing page is ordered, and the key is looked up by itself once all groups are done. So the
+//! reads of a batch are in flight together. References to the pages that the key had passed are
 //! neither counted nor delivered to the policy twice.
 
 use millpond_base::AccessKind;
@@ -18,36 +18,36 @@ use crate::btree::tree::{BTree, mark};
 use crate::page::Scratch;
 use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
 
-/// Keys that descend side by side: more than a processor has misses under way, and so few that
-/// prefetched lines are still in the first cache when they are used.
+/// Number of keys that descend side by side. It is more than the misses that a processor has in
+/// flight, and small enough that prefetched lines are still in the first cache when they are used.
 const GROUP: usize = 16;
 
-/// Keys whose reads are in flight together.
+/// Number of keys whose reads are in flight together.
 const BATCH: usize = 64;
 
-/// Bytes of a leaf that are asked for ahead: its header and the slots of a typical one.
+/// Number of bytes of a leaf to prefetch: its header and the slots of a typical one.
 const LEAF_LINES: usize = 384;
 
-/// Bytes of an inner node that are asked for ahead: its header and the hints, which tell where the
-/// slots are that are needed next.
+/// Number of bytes of an inner node to prefetch: its header and the hints, which show where the
+/// slots needed next are.
 const INNER_LINES: usize = 128;
 
-/// Bytes of an entry that are asked for ahead; the processor fetches the rest by itself.
+/// Number of bytes of an entry to prefetch; the processor itself prefetches the rest.
 const ENTRY: usize = 256;
 
-/// A key that dropped out.
+/// A key that dropped out of its group.
 #[derive(Clone, Copy)]
 struct Left {
     key: usize,
-    /// References on its path of which the policy was notified.
+    /// Number of references on its path that the policy was notified of.
     notified: u64,
-    /// The page that it needs is not in memory, and its read could not be ordered.
+    /// True if the page that it needs is not in memory, and its read could not be ordered.
     lacks_frame: bool,
 }
 
 impl<P: Pages> BTree<P> {
-    /// Puts the value of each of `keys` into its place in `values`, `None` where there is none.
-    /// Each is as it is at some moment of the call.
+    /// Stores the value of each of `keys` in its place in `values`, `None` where there is none.
+    /// Each value was current at some moment of the call.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -71,8 +71,8 @@ impl<P: Pages> BTree<P> {
             let (lacking, mut others): (Vec<Left>, Vec<Left>) =
                 left.into_iter().partition(|left| left.lacks_frame);
             if !lacking.is_empty() {
-                // With frames for all of them, their reads are ordered, too. The policy knows of
-                // the pages on their way.
+                // With frames for all of them, their reads are ordered, too. The policy was
+                // notified of the pages on their way.
                 self.pages.make_ready(lacking.len() as u32)?;
                 let again = self.descend_in_groups(u64::MAX, keys, &lacking, values)?;
                 let still = lacking.iter().filter(|left| again.iter().any(|a| a.key == left.key));
@@ -88,8 +88,8 @@ impl<P: Pages> BTree<P> {
         Ok(())
     }
 
-    /// Looks those of `keys` up that `wanted` names, group by group; returns which dropped out. The
-    /// policy was notified of the first `notified` references of each group.
+    /// Looks up the `keys` that `wanted` names, group by group; returns the ones that dropped out.
+    /// The policy was already notified of the first `notified` references of each group.
     fn descend_in_groups(
         &self,
         notified: u64,
@@ -108,22 +108,23 @@ impl<P: Pages> BTree<P> {
         Ok(left)
     }
 
-    /// Looks `key` up; the policy was notified of the first `notified` references of its path.
+    /// Looks up `key`; the policy was already notified of the first `notified` references of its
+    /// path.
     fn get_alone(&self, key: &[u8], notified: u64) -> Result<Option<Vec<u8>>, PoolError> {
         let mut scratch = Scratch::default();
         match self.look_after(notified, key, &mut scratch)? {
             Lookup::Missing => Ok(None),
             Lookup::Inline => Ok(Some(scratch.bytes().to_vec())),
             Lookup::Overflow(reference) => match self.read_whole(key, reference)? {
-                // It was replaced meanwhile.
+                // The value was replaced in the meantime.
                 None => self.get_owned(key),
                 value => Ok(value),
             },
         }
     }
 
-    /// Looks those of `keys` up side by side that `wanted` names, [`GROUP`] of them at most; those
-    /// that drop out go to `left`.
+    /// Looks up the `keys` that `wanted` names side by side, at most [`GROUP`] of them. Keys that
+    /// drop out go to `left`.
     fn descend_together(
         &self,
         mtr: &MiniTransaction<'_, P>,
@@ -172,19 +173,19 @@ struct Group<'g, 'k, 'o, P: Pages> {
     left: &'g mut Vec<Left>,
 }
 
-/// The reason why a key drops out, and its references until then.
+/// The state of a key when it drops out.
 struct DropOut {
-    /// References below the root that it made.
+    /// Number of references below the root that it made.
     made: u8,
-    /// `true` if the last of them was a leaf's.
+    /// True if the last of them was to a leaf.
     of_leaf: bool,
-    /// References of which the policy was notified, the root's among them.
+    /// Number of references that the policy was notified of, including the root's.
     notified: u8,
     lacks_frame: bool,
 }
 
 impl<'k, P: Pages> Descent<'k, '_, P> {
-    /// Takes it out of its group.
+    /// Takes the key out of its group.
     fn drop_out(&mut self, mtr: &MiniTransaction<'_, P>, left: &mut Vec<Left>, how: DropOut) {
         mtr.uncount(u64::from(how.made), u64::from(how.of_leaf));
         (self.is_out, self.node) = (true, None);
@@ -194,9 +195,9 @@ impl<'k, P: Pages> Descent<'k, '_, P> {
 }
 
 impl<P: Pages> Group<'_, '_, '_, P> {
-    /// Finds the child of each key, a node of `level`, which is `depth` levels below the root, and
-    /// asks for its cache lines or, if it is not in memory, orders its read. Returns how many reads
-    /// were ordered.
+    /// Finds the child of each key, a node of `level`, which is `depth` levels below the root.
+    /// Prefetches its cache lines or, if it is not in memory, orders its read. Returns the number
+    /// of reads ordered.
     fn approach(&mut self, level: u8, depth: u8) -> u32 {
         let lines = if level == 0 { LEAF_LINES } else { INNER_LINES };
         let Group { mtr, root, descents, left } = self;
@@ -219,7 +220,7 @@ impl<P: Pages> Group<'_, '_, '_, P> {
         ordered
     }
 
-    /// Takes each key to its child, which is a node of `level`.
+    /// Moves each key to its child, which is a node of `level`.
     fn step(&mut self, level: u8, depth: u8) {
         let Group { mtr, root, descents, left } = self;
         let (mark, of_leaf) = (mark(AccessKind::Read, level == 0, depth), level == 0);
@@ -233,7 +234,7 @@ impl<P: Pages> Group<'_, '_, '_, P> {
                     }
                     descent.node = Some(child);
                 }
-                // By itself it finds out the fault.
+                // The look-up of the key by itself finds the fault.
                 Ok(_) => {
                     let notified = depth.saturating_add(1);
                     descent.drop_out(mtr, left, DropOut { notified, ..how });
@@ -243,7 +244,7 @@ impl<P: Pages> Group<'_, '_, '_, P> {
         }
     }
 
-    /// Asks for the cache lines of the entries.
+    /// Prefetches the cache lines of the entries.
     fn approach_entries(&self) {
         for descent in self.descents.iter().filter(|descent| !descent.is_out) {
             let leaf = descent.node.as_ref().unwrap_or(&self.root);
@@ -267,8 +268,8 @@ impl<P: Pages> Group<'_, '_, '_, P> {
     }
 }
 
-/// Returns the entry of `key` in `leaf`; `None` if that is not to be known here: the leaf changed,
-/// or the value is in overflow pages.
+/// Returns the entry of `key` in `leaf`, or `None` if it cannot be known here: the leaf has
+/// changed, or the value is in overflow pages.
 #[inline(always)]
 fn read_value<P: Pages>(leaf: &Read<'_, P>, key: &[u8]) -> Option<Option<Vec<u8>>> {
     let node = Node::leaf(leaf.view());

@@ -1,7 +1,7 @@
 //! The B⁺-tree: ordered maps of byte strings on pages (leanstore IV-I).
 //!
-//! Written once, over [`crate::pool::Pages`], so that it runs on the buffer pool and on the
-//! in-memory twin alike.
+//! The tree is written once, over [`crate::pool::Pages`], so that it runs on the buffer pool and on
+//! the in-memory twin alike.
 
 mod ahead;
 mod check;

@@ -9,14 +9,14 @@ use crate::pool::{Pages, PoolError};
 /// An entry: key and value.
 pub type Entry<'r> = (&'r [u8], &'r [u8]);
 
-/// The entries between two bounds. [`Range::next`] and [`Range::next_back`] return them from its
-/// two ends; an entry is borrowed until the next call.
+/// The entries between two bounds. [`Range::next`] and [`Range::next_back`] return them from the
+/// two ends of the range. An entry is borrowed until the next call.
 pub struct Range<'t, P: Pages> {
     front: Cursor<'t, P>,
     back: Cursor<'t, P>,
     is_front_started: bool,
     is_back_started: bool,
-    /// The ends met.
+    /// True once the two ends have met.
     empty: bool,
 }
 
@@ -52,13 +52,13 @@ impl<P: Pages> BTree<P> {
 }
 
 impl<'t, P: Pages> Range<'t, P> {
-    /// Returns the cursor at one of its ends.
+    /// Returns the cursor at one of the range's ends.
     #[inline]
     pub(crate) fn end(&self, forward: bool) -> &Cursor<'t, P> {
         if forward { &self.front } else { &self.back }
     }
 
-    /// Does not read values; they are empty.
+    /// Skips values: they are empty.
     pub fn keys_only(mut self) -> Self {
         self.front = self.front.keys_only();
         self.back = self.back.keys_only();
@@ -101,18 +101,19 @@ impl<'t, P: Pages> Range<'t, P> {
         (!self.empty).then(|| (end.key(), end.value()))
     }
 
-    /// Moves on from one of the ends by up to `n` entries that are read already, and returns by how
-    /// many.
+    /// Moves on from one of the ends by up to `n` entries that were read already; returns the
+    /// number of entries moved.
     #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
     pub(crate) fn pass(&mut self, n: usize, forward: bool) -> usize {
-        // An end that has not begun is on no entry, and one that may meet the other looks at each.
+        // An end that has not begun is on no entry, and an end that may meet the other looks at
+        // each entry.
         if self.empty || (self.is_front_started && self.is_back_started) {
             return 0;
         }
         if forward { self.front.pass(n, true) } else { self.back.pass(n, false) }
     }
 
-    /// Moves to the next entry from one of the ends; `false` if there is none.
+    /// Moves to the next entry from one of the ends; returns `false` if there is none.
     ///
     /// # Errors
     /// The memory behind the tree failed.

@@ -9,23 +9,23 @@ use crate::btree::value::layout::pages_of;
 use crate::page::{PageBuffer, PageHeader};
 use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
 
-/// The nodes of one level.
+/// Statistics of the nodes of one level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LevelStats {
     /// Height above the leaves.
     pub level: u8,
-    /// Nodes.
+    /// Number of nodes.
     pub pages: u64,
-    /// Entries in them.
+    /// Number of entries in the nodes.
     pub entries: u64,
     /// Bytes in use behind the headers.
     pub bytes_used: u64,
-    /// Bytes that could be in use there.
+    /// Bytes available behind the headers.
     pub bytes_total: u64,
 }
 
 impl LevelStats {
-    /// Share of the bytes in use, from 0 to 1.
+    /// Returns the share of the bytes in use, from 0 to 1.
     pub fn fill(&self) -> f64 {
         if self.bytes_total == 0 { 0.0 } else { self.bytes_used as f64 / self.bytes_total as f64 }
     }
@@ -45,22 +45,22 @@ impl LevelStats {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TreeStats {
-    /// From the leaves up.
+    /// Statistics of each level, from the leaves up.
     pub levels: Vec<LevelStats>,
     /// Bytes of all keys.
     pub key_bytes: u64,
-    /// Bytes of all values, those in overflow pages among them.
+    /// Bytes of all values, including those in overflow pages.
     pub value_bytes: u64,
-    /// Values in overflow pages.
+    /// Number of values in overflow pages.
     pub overflow_values: u64,
-    /// Pages that hold them.
+    /// Number of overflow pages.
     pub overflow_pages: u64,
-    /// Pages of the tree in all, times their size.
+    /// Bytes of all pages of the tree.
     pub total_bytes: u64,
 }
 
 impl TreeStats {
-    /// Levels of nodes.
+    /// Returns the number of levels of nodes.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -76,7 +76,7 @@ impl TreeStats {
         self.levels.len()
     }
 
-    /// Entries in leaves.
+    /// Returns the number of entries in leaves.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -94,8 +94,8 @@ impl TreeStats {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Walks the whole tree, node by node, and returns its size. Each node is read at some moment;
-    /// no latch is held between two of them.
+    /// Walks the whole tree, node by node, and returns its size. Each node is counted in its state
+    /// when it is read; no latch is held between two nodes.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -171,7 +171,7 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Counts the entries of every leaf, as each leaf has them when it is read.
+    /// Counts the entries of every leaf, in the leaf's state when it is read.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -179,8 +179,8 @@ impl<P: Pages> BTree<P> {
         self.count_until(|| false)
     }
 
-    /// Like [`BTree::count`], and fails with [`PoolError::Interrupted`] when `is_over`, which is
-    /// called after some leaves, returns `true`.
+    /// Like [`BTree::count`], but calls `is_over` after some leaves, and fails with
+    /// [`PoolError::Interrupted`] when it returns `true`.
     ///
     /// # Errors
     /// See [`BTree::count`].
@@ -196,8 +196,8 @@ impl<P: Pages> BTree<P> {
         Ok(count)
     }
 
-    /// Counts the leaf of `key` and those after it below the same parent; returns the key at which
-    /// to continue.
+    /// Counts the entries of the leaf of `key` and of the leaves after it below the same parent.
+    /// Returns the key at which to continue.
     fn count_some(&self, key: &[u8], count: &mut u64) -> Result<Option<Vec<u8>>, PoolError> {
         let (found, page, next) = self.pages.run(|mtr| {
             let Some(place) = self.place(mtr, Seek::At(key), 0)? else {
@@ -205,7 +205,8 @@ impl<P: Pages> BTree<P> {
             };
             let mut page = place.node.header().page().unwrap_or_default();
             let mut leaf = Node::leaf(place.node.view());
-            // A leaf that merged meanwhile also covers keys below this one, which were counted.
+            // A leaf that merged in the meantime also covers keys below this one, which were
+            // already counted.
             let before = if key.is_empty() { 0 } else { leaf.lower_bound(key).0 };
             let mut found = leaf.count().saturating_sub(before) as u64;
             let mut next = leaf.upper_bytes();
@@ -214,7 +215,7 @@ impl<P: Pages> BTree<P> {
             let last = Node::inner(parent.view()).count();
             let to = mark(AccessKind::Read, true, place.depth);
             for i in place.index + 1..=last.min(place.index + 64) {
-                // The count so far is valid, whatever the obstacle is.
+                // The count so far is valid, whatever stops the walk here.
                 let Ok(child) = self.child_node(&parent, i, 0, to) else { break };
                 leaf = Node::leaf(child.view());
                 let (entries, upper) = (leaf.count() as u64, leaf.upper_bytes());
@@ -232,8 +233,8 @@ impl<P: Pages> BTree<P> {
         ahead(page, key, next)
     }
 
-    /// Estimates the number of entries from the fan-out along a few random paths: each costs one
-    /// descent.
+    /// Estimates the number of entries from the fan-out along a few random paths. Each path costs
+    /// one descent.
     ///
     /// # Errors
     /// The memory behind the tree failed.

@@ -1,8 +1,8 @@
 //! Pages of a tree as they are on storage, read one by one, without a pool: for checks of a store
 //! and for salvage of a damaged one.
 //!
-//! Nothing here follows a swip. A page states what its children must be ([`StoredChild`],
-//! [`LargePart`]); the caller reads them and verifies that.
+//! Nothing here follows a swip. A page describes its children ([`StoredChild`], [`LargePart`]); the
+//! caller reads the children and verifies them.
 
 use crate::btree::check::{Violation, check_page};
 use crate::btree::node::layout::{KIND, LEVEL, Node, Value};
@@ -13,35 +13,35 @@ use crate::pool::Swip;
 /// The keys that a node covers: from `lower` up to, but not including, `upper`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Fences {
-    /// No key is below.
+    /// Inclusive lower bound of the keys.
     pub lower: Vec<u8>,
-    /// All keys are below; `None`: no key is too large.
+    /// Exclusive upper bound of the keys; `None` if they have no upper bound.
     pub upper: Option<Vec<u8>>,
 }
 
 /// A child of an inner node, as its parent describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredChild {
-    /// Offset of its swip in the parent's page.
+    /// Offset of the child's swip in the parent's page.
     pub at: usize,
     /// Index of the child, counted from 0.
     pub index: usize,
-    /// Its swip.
+    /// The child's swip.
     pub swip: Swip,
-    /// Its level.
+    /// The child's level.
     pub level: u8,
-    /// Its fences.
+    /// The child's fences.
     pub fences: Fences,
 }
 
 /// A value in overflow pages, or a part of one, below some page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LargePart {
-    /// Offset of the swip of its page.
+    /// Offset of the swip that refers to the part's page.
     pub at: usize,
-    /// That swip.
+    /// The swip.
     pub swip: Swip,
-    /// Level of the page.
+    /// Level of the part's page.
     pub level: u8,
     /// The value's stamp.
     pub stamp: u64,
@@ -49,12 +49,12 @@ pub struct LargePart {
     pub len: u64,
 }
 
-/// A value, as its leaf has it.
+/// A value, as its leaf stores it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StoredValue {
-    /// In the leaf; its bytes were appended.
+    /// A value in the leaf; its bytes were appended.
     Inline,
-    /// In overflow pages.
+    /// A value in overflow pages.
     Large(LargePart),
 }
 
@@ -65,7 +65,7 @@ pub struct StoredNode<'a> {
 }
 
 impl<'a> StoredNode<'a> {
-    /// Reads the node in `page`, a copy, whose checksum need not have been right.
+    /// Reads the node in `page`, which is a copy; its checksum need not have been right.
     ///
     /// # Errors
     /// All faults of the node.
@@ -74,7 +74,7 @@ impl<'a> StoredNode<'a> {
         if wrong.is_empty() { Ok(StoredNode { node: Node::of(page) }) } else { Err(wrong) }
     }
 
-    /// Returns its height above the leaves.
+    /// Returns the node's height above the leaves.
     pub fn level(self) -> u8 {
         self.node.level()
     }
@@ -89,12 +89,13 @@ impl<'a> StoredNode<'a> {
         self.node.count()
     }
 
-    /// Returns the bytes in use for entries and fences, and the bytes available for them.
+    /// Returns the number of bytes in use for entries and fences, and the number available for
+    /// them.
     pub fn fill(self) -> (usize, usize) {
         (self.node.used(), self.node.view.len() - self.node.slots())
     }
 
-    /// Returns the keys that it covers.
+    /// Returns the range of keys that the node covers.
     pub fn fences(self) -> Fences {
         Fences { lower: self.node.lower_bytes(), upper: self.node.upper_bytes() }
     }
@@ -124,8 +125,8 @@ impl<'a> StoredNode<'a> {
         children
     }
 
-    /// Copies the key of entry `i` to `key` and, if the value is in the leaf, that to `value`;
-    /// `None` if there is no such entry.
+    /// Copies the key of entry `i` to `key` and, if the value is in the leaf, the value to `value`.
+    /// Returns `None` if there is no such entry.
     pub fn entry(self, i: usize, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Option<StoredValue> {
         value.clear();
         if !self.node.leaf || i >= self.node.count() || !self.node.key_to(i, key) {
@@ -159,10 +160,10 @@ impl<'a> StoredNode<'a> {
 }
 
 /// Returns the parts of a value below the overflow page `page`, in order; none below a page of
-/// data. [`overflow_data`] has the bytes in the page itself, which come before them.
+/// data. [`overflow_data`] returns the bytes in the page itself, which come before the parts.
 ///
 /// # Errors
-/// The fault of the page, if it is not that of `part`.
+/// The fault of the page, if it is not the page of `part`.
 pub fn overflow_parts(page: View<'_>, part: &LargePart) -> Result<Vec<LargePart>, Violation> {
     if page.u8(KIND) != PageType::OVERFLOW.0 {
         return Err(Violation::Type { found: page.u8(KIND), expected: PageType::OVERFLOW.0 });
@@ -185,8 +186,8 @@ pub fn overflow_parts(page: View<'_>, part: &LargePart) -> Result<Vec<LargePart>
     Ok((0..used(page)).map(below).collect())
 }
 
-/// Appends the bytes of a value that the overflow page `page` holds itself to `out`: the data, or
-/// the front of what is below it.
+/// Appends the bytes of a value that the overflow page `page` itself holds to `out`: the data, or
+/// the front of the data below it.
 pub fn overflow_data(page: View<'_>, out: &mut Vec<u8>) {
     if page.u8(LEVEL) == 0 {
         page.copy_to(BODY, used(page), out);

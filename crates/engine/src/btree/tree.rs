@@ -1,15 +1,15 @@
-//! The tree itself: the fields of a handle, and the limits that a page size sets.
+//! The tree's handle, and the limits of each page size.
 //!
 //! # Synchronisation
 //!
 //! Readers validate versions and restart (leanstore IV-F, IV-I). A writer descends like a reader
 //! and latches only its leaf. If the leaf has no room, or gets too empty, the writer releases it
-//! and descends again, latching parent and node (and a sibling, for a merge). Latches are waited
-//! for only downwards and, among the children of a latched parent, from left to right.
+//! and descends again, latching parent and node (and a sibling, for a merge). Threads wait for
+//! latches only downwards and, among the children of a latched parent, from left to right.
 //!
-//! The root keeps its page: the tree grows by moving the root's content into a new child, and
-//! shrinks by moving that of its only child into the root. So the anchor's swip changes only when
-//! the pool loads or evicts the root, or moves it to another page so that the store can shrink
+//! The root keeps its page. The tree grows by moving the root's content into a new child, and
+//! shrinks by moving the content of its only child into the root. So the anchor's swip changes only
+//! when the pool loads or evicts the root, or moves it to another page so that the store can shrink
 //! (`pool/moving.rs`).
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -32,21 +32,23 @@ use crate::pool::{
 
 /// The owner of the catalog's own pages, whose entries are not counted.
 const CATALOG: u32 = 0;
-/// Most bytes of a value.
+/// Maximum length of a value in bytes.
 pub(crate) const VALUE_MAX: u64 = 1 << 30;
 
 /// Bytes of a fence of ordinary keys: two entries of `half_max` bytes share a leaf whose fences
 /// have no more.
 const FENCE: usize = 16;
 
-/// The limits of keys and values at some page size.
+/// Limits of keys and values at one page size.
 ///
 /// Both fences of a node and an entry of the longest key always fit on its page: a key gets a third
-/// of it. So a full leaf can be split until the entry to insert has one to itself, and an inner
-/// node until the separator to insert has. An entry of up to a third of the page is stored in its
-/// leaf. So is one of up to half of it, of which two share a leaf ([`Limits::fits_inline`]), unless
-/// the fences of its leaf are so long that it would not fit there alone: then, and if it is larger,
-/// its value is stored in overflow pages, of which it has at least one to itself.
+/// of it. So a full leaf can be split until the new entry has a leaf to itself, and an inner node
+/// until the new separator has a node to itself.
+///
+/// An entry of up to a third of the page is stored in its leaf. So is an entry of up to half of the
+/// page, two of which share a leaf ([`Limits::fits_inline`]), unless the leaf's fences are so long
+/// that the entry would not fit there alone. In that case, and if the entry is larger, its value is
+/// stored in overflow pages, of which it has at least one to itself.
 ///
 /// # Why every full leaf can be split
 ///
@@ -55,32 +57,33 @@ const FENCE: usize = 16;
 /// of 10. A separator *S* before entry *i* + 1 is no longer than *k(i + 1)*, and at most one byte
 /// longer than *k(i)*.
 ///
-/// - **A cut between two entries always fits**, however large they are. What the left half gets is
-///   |*S*|, and what it is rid of is |*U*| + *e(i + 1)* ≥ *p* + |*k(i + 1)*| − *p* + 6 > |*S*|. What
-///   the right half is rid of is |*L*| + *e(i)* ≥ |*k(i)*| + 6 > |*S*|.
-/// - **An entry that is alone** is cut off a new key beside it: it keeps one fence, of at most
-///   `key_max` bytes, and gets one of at most |*k*| + 1. Both fit beside it: beside a third of the
-///   page by the choice of `key_max`, and beside a larger one since `fits_inline` asks for it.
-/// - **The new entry** gets an empty leaf at last, and is in overflow pages if it does not fit
+/// - **A cut between two entries always fits**, however large they are. The left half gains |*S*|,
+///   and loses |*U*| + *e(i + 1)* ≥ *p* + |*k(i + 1)*| − *p* + 6 > |*S*|. The right half gains
+///   |*S*|, and loses |*L*| + *e(i)* ≥ |*k(i)*| + 6 > |*S*|.
+/// - **An entry that is alone** is separated from a new key beside it: it keeps one fence, of at
+///   most `key_max` bytes, and gets one of at most |*k*| + 1. Both fit beside it: beside a third of
+///   the page by the choice of `key_max`, and beside a larger entry since `fits_inline` requires
+///   it.
+/// - **The new entry** gets an empty leaf in the end, and goes to overflow pages if it does not fit
 ///   there (`write/spill.rs`). A reference to them takes less than a third of the page.
 ///
-/// Whatever else builds leaves (merges, shifts, compaction) checks first that all fits; a bulk load
-/// gives a row that is alone two fences of at most |*k*| + 1 bytes.
+/// Other operations that build leaves (merges, shifts, compaction) first check that everything
+/// fits. A bulk load gives a row that is alone two fences of at most |*k*| + 1 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Most bytes of a key: 1275 at a page size of 4096, 2641 at 8192.
+    /// Maximum length of a key in bytes: 1275 at a page size of 4096, 2641 at 8192.
     pub key_max: usize,
-    /// Most bytes of a key and its value together that are stored in any leaf.
+    /// Maximum length of a key and its value together that are stored in any leaf.
     pub inline_max: usize,
-    /// Most bytes of a key and its value together that are stored in a leaf whose fences leave the
-    /// room; the value of a larger entry is stored in overflow pages.
+    /// Maximum length of a key and its value together that are stored in a leaf whose fences leave
+    /// enough room. The value of a larger entry is stored in overflow pages.
     pub half_max: usize,
-    /// Most bytes of a value.
+    /// Maximum length of a value in bytes.
     pub value_max: u64,
 }
 
 impl Limits {
-    /// Returns the limits at a page size in bytes.
+    /// Returns the limits for a page size in bytes.
     pub const fn of(page_size: usize) -> Limits {
         let room = page_size - SLOTS_HINTED;
         Limits {
@@ -91,10 +94,10 @@ impl Limits {
         }
     }
 
-    /// Returns whether a value of `value` bytes is stored in the leaf of its key, of `key` bytes,
-    /// at this page size. It always is if both have at most `inline_max` bytes together. If they
-    /// have at most `half_max`, it is if both fit beside a fence of their own and one of `key_max`
-    /// bytes, and the leaf's fences leave the room.
+    /// Returns whether a value of `value` bytes is stored in the leaf of its key, which has `key`
+    /// bytes. It always is if both have at most `inline_max` bytes together. If they have at most
+    /// `half_max`, it is stored there if both fit beside a fence of their own and one of `key_max`
+    /// bytes, and the leaf's fences leave enough room.
     #[inline]
     pub const fn fits_inline(&self, key: usize, value: u64) -> bool {
         let entry = (key as u64).saturating_add(value);
@@ -111,12 +114,12 @@ pub struct BTree<P: Pages> {
     pub(crate) owner: u32,
     pub(crate) limits: Limits,
     pub(crate) tally: Tally,
-    /// `true` if its entries are counted.
+    /// True if the tree's entries are counted.
     is_counted: bool,
     root: AtomicU64,
     /// The key at which the next [`BTree::compact`] starts.
     compact_from: Mutex<Vec<u8>>,
-    /// Level of the root when it was last read: a hint, on which only marks depend.
+    /// Level of the root when it was last read: a hint, which affects only marks.
     height: AtomicU8,
 }
 
@@ -124,7 +127,7 @@ impl<P: Pages> BTree<P> {
     /// Creates an empty tree whose pages belong to `owner`.
     ///
     /// # Errors
-    /// No memory or no page for its root.
+    /// There is no memory or no page for the root.
     pub fn create(pages: Arc<P>, owner: u32) -> Result<BTree<P>, PoolError> {
         let (anchor, root) =
             pages.anchor_new(NewPage { owner, kind: PageType::BTREE_LEAF, level: 0 })?;
@@ -142,7 +145,7 @@ impl<P: Pages> BTree<P> {
     /// Opens the tree whose root is the page `root`.
     ///
     /// # Errors
-    /// No memory. A root that is no node is reported by the first operation.
+    /// There is no memory. A root that is no node is reported by the first operation.
     pub fn open(pages: Arc<P>, owner: u32, root: PageId) -> Result<BTree<P>, PoolError> {
         let anchor = pages.anchor_of(owner, root)?;
         Ok(BTree::with(pages, owner, anchor, root))
@@ -171,12 +174,12 @@ impl<P: Pages> BTree<P> {
         self.owner
     }
 
-    /// Returns the memory that holds its pages.
+    /// Returns the memory that holds the tree's pages.
     pub fn pages(&self) -> &Arc<P> {
         &self.pages
     }
 
-    /// Returns the anchor, which holds its root's swip.
+    /// Returns the anchor, which holds the root's swip.
     pub fn anchor(&self) -> Anchor {
         self.anchor
     }
@@ -186,12 +189,12 @@ impl<P: Pages> BTree<P> {
         self.limits
     }
 
-    /// Returns how often the tree changed its structure since it was opened.
+    /// Returns the counters of structural changes since the tree was opened.
     pub fn counters(&self) -> Counters {
         self.tally.counters()
     }
 
-    /// Returns whether an entry of this size is stored in a leaf, if the leaf's fences leave the
+    /// Returns whether an entry of this size is stored in a leaf, if the leaf's fences leave enough
     /// room.
     #[inline(always)]
     pub(crate) fn fits_inline(&self, key: &[u8], value: u64) -> bool {
@@ -209,8 +212,8 @@ impl<P: Pages> BTree<P> {
         Ok(())
     }
 
-    /// Removes every entry and frees every page but the root; returns the number of entries. The
-    /// tree is one leaf afterwards, if no other thread writes to it meanwhile.
+    /// Removes every entry and frees every page except the root; returns the number of entries. The
+    /// tree is one leaf afterwards, if no other thread writes to it in the meantime.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -223,7 +226,7 @@ impl<P: Pages> BTree<P> {
     /// # Errors
     /// The memory behind the tree failed.
     pub fn destroy(mut self) -> Result<(), PoolError> {
-        // A tree that cannot be freed may outlive the name of its id, which another one gets.
+        // A tree that cannot be freed may outlive its id, which another tree then gets.
         self.is_counted = false;
         self.clear()?;
         self.pages.run(|mtr| {
@@ -254,7 +257,7 @@ impl<P: Pages> BTree<P> {
         self.height.load(Ordering::Relaxed)
     }
 
-    /// Records the root's level, once it was read.
+    /// Records the root's level, which was just read.
     #[inline(always)]
     pub(crate) fn see_height(&self, level: u8) {
         if self.height_hint() != level {
@@ -262,7 +265,7 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Counts entries that were added, or removed, on behalf of `actor`; with their leaf latched.
+    /// Counts entries that were added or removed on behalf of `actor`. Their leaf is latched.
     #[inline(always)]
     pub(crate) fn rows_changed(&self, mtr: &MiniTransaction<'_, P>, change: i64, actor: Actor) {
         if self.is_counted && change != 0 {

@@ -1,4 +1,4 @@
-//! The entries of a leaf within the bounds of a range, and the end of the leaf.
+//! The entries of a leaf within the bounds of a range, and the fences of the leaf.
 
 use std::ops::Bound;
 
@@ -12,8 +12,8 @@ pub(crate) fn key_of(bound: &Bound<Vec<u8>>) -> Option<&[u8]> {
     }
 }
 
-/// Returns the position of `key` in a leaf that need not cover it: the first entry not below, and
-/// whether it is equal.
+/// Returns the position of `key` in a leaf that need not cover it: the first entry that is not
+/// below `key`, and whether it is equal.
 pub(crate) fn place_in(node: Node<'_>, key: &[u8]) -> (usize, bool) {
     let lower = node.lower();
     if node.view.compare(lower.at, lower.len, key).is_gt() {

@@ -1,8 +1,8 @@
-//! Bytes out and bytes in: what the encodings of keys and values have in common.
+//! Byte sinks and readers, and the errors of decoding: shared by the encodings of keys and values.
 
 use std::fmt;
 
-/// Bytes that are not what they were taken for.
+/// Bytes that do not decode to the expected type.
 ///
 /// `at` is the offset in the key or value, in bytes.
 ///
@@ -43,7 +43,7 @@ pub enum DecodeError {
         /// Bytes behind it.
         left: usize,
     },
-    /// A byte has a value that nothing encodes to.
+    /// A byte has a value that no encoding has there.
     #[error(
         "byte {at} is {byte:#04x}, which is no {expected}: read the tree with the types that it \
          was written with"
@@ -70,7 +70,7 @@ pub enum DecodeError {
         /// The value found.
         value: u32,
     },
-    /// A type of the user's own says that the bytes are none of it: [`DecodeError::custom`].
+    /// A user-defined type refuses the bytes: [`DecodeError::custom`].
     #[error("at byte {at}: {reason}")]
     Custom {
         /// Beginning of the decoded part.
@@ -81,7 +81,7 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// The bytes are not what a type of your own encodes to, for this reason.
+    /// Returns the error of a user-defined type that refuses the bytes, with its reason.
     ///
     /// ```
     /// use millpond::error::DecodeError;
@@ -143,7 +143,7 @@ impl fmt::Display for Expected {
     }
 }
 
-/// The name of a tuple of types with these names, if all have one.
+/// Returns the name of a tuple of types with these names, if all have one.
 pub(crate) fn tuple_name(parts: &[Option<String>]) -> Option<String> {
     let names: Option<Vec<&str>> = parts.iter().map(Option::as_deref).collect();
     let names = names?;
@@ -188,11 +188,11 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// Bytes on the stack while they are few, which spares a lookup its allocation.
+/// A byte buffer that stays on the stack while it is short, so that a lookup needs no allocation.
 pub struct Buffer {
     inline: [u8; Buffer::INLINE],
     len: usize,
-    /// All of the bytes, once they do not fit inline any more; empty before.
+    /// All bytes, once they no longer fit inline; empty before.
     spilled: Vec<u8>,
 }
 
@@ -203,10 +203,10 @@ impl Default for Buffer {
 }
 
 impl Buffer {
-    /// The number of bytes that fit without an allocation.
+    /// Number of bytes that fit without an allocation.
     pub const INLINE: usize = 64;
 
-    /// Empty.
+    /// Returns an empty buffer.
     #[inline]
     pub fn new() -> Buffer {
         Buffer { inline: [0; Self::INLINE], len: 0, spilled: Vec::new() }
@@ -247,7 +247,7 @@ impl Sink for Buffer {
     }
 }
 
-/// Bytes that are being decoded, from front to back.
+/// Decodes bytes from front to back.
 ///
 /// ```
 /// use millpond::{error::DecodeError, codec::{DecodeKey, EncodeKey, Reader, Sink}};
@@ -278,13 +278,13 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Begins at the front of `bytes`.
+    /// Returns a reader at the front of `bytes`.
     #[doc(hidden)]
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { bytes, at: 0 }
     }
 
-    /// The offset of what comes next.
+    /// Returns the offset of the next byte.
     #[doc(hidden)]
     pub fn at(&self) -> usize {
         self.at
@@ -382,7 +382,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Nothing must be left.
+    /// Fails if bytes are left over.
     ///
     /// # Errors
     /// [`DecodeError::Trailing`].

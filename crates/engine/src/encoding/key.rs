@@ -1,4 +1,5 @@
-//! Keys as bytes, in order: comparing encodings with `memcmp` gives the order of the values.
+//! Order-preserving encoding of keys: comparing encodings with `memcmp` gives the order of the
+//! keys.
 //!
 //! ```text
 //! u8 … u128     big-endian
@@ -14,34 +15,36 @@
 //!   part form   each 0x00 becomes 0x00 0xFF, then 0x00 0x00 ends it
 //! ```
 //!
-//! **Floats** are ordered by `total_cmp`, not by `<`: −NaN < −∞ < … < −0.0 < +0.0 < … < ∞ < NaN.
-//! So every float is a key and comes back bit by bit; −0.0 and +0.0 are two different keys, and so
-//! are NaNs of different bits. `usize` and `isize` are no keys: a store moves between machines.
+//! **Floats** are ordered by `total_cmp`, not by `<`: −NaN < −∞ < … < −0.0 < +0.0 < … < ∞ < NaN. So
+//! every float is a key and decodes to the same bits; −0.0 and +0.0 are two different keys, and so
+//! are NaNs of different bits. `usize` and `isize` cannot be keys, because a store moves between
+//! machines.
 //!
-//! **Two forms.** A key that is one string needs no end: the page says how long it is, and a
-//! shorter string that begins a longer one comes first under `memcmp` anyhow. Inside a tuple
-//! something may follow, and tuples nest, so that no element knows whether it is the last. There,
-//! in the *part form*, a string ends itself. Everything else has one form only.
+//! **Two forms.** A key that is a single string needs no end mark: the page stores its length, and
+//! under `memcmp` a string precedes any longer one that begins with it. Inside a tuple more
+//! elements may follow, and tuples nest, so no element knows whether it is the last. There, in the
+//! *part form*, a string carries its own end mark. Every other type has one form only.
 //!
-//! **Why part forms keep the order.** Claim: for any values v < w of one type, the encodings
-//! differ at some byte, neither is a prefix of the other, and the first byte that differs is the
-//! smaller one in v. (Then whatever follows cannot matter, hence tuples compare element by
-//! element, hence tuples of tuples do.) For fixed lengths that is plain. For `Option`, the tag
-//! differs, or the claim for T holds behind equal tags. For strings: let i be the first place
-//! where v and w differ. If both have a byte there, at most one of the two is 0x00, which is
-//! written as 0x00 first, and any other byte as itself: the order stays. If v ends there, v has
-//! 0x00 0x00, and w has either a byte above 0x00, or 0x00 0xFF: v is smaller at the first or at the
-//! second byte.
+//! **Why part forms keep the order.** Claim: for any values v < w of one type, the encodings differ
+//! at some byte, neither is a prefix of the other, and the first byte that differs is the smaller
+//! one in v. Then any bytes that follow cannot matter, so tuples compare element by element, and so
+//! do tuples of tuples.
 //!
-//! **Prefixes.** Since elements just follow each other, the encodings of the first elements of a
-//! tuple are a prefix of the bytes of exactly those tuples that begin with them: see
-//! [`PrefixOf`], and [`prefix_end`] for the end of the range.
+//! For fixed lengths that is plain. For `Option`, the tag differs, or the claim for T holds behind
+//! equal tags. For strings, let i be the first place where v and w differ. If both have a byte
+//! there, at most one of the two is 0x00, which is written as 0x00 first, and any other byte as
+//! itself, so the order stays. If v ends there, v has 0x00 0x00, and w has either a byte above
+//! 0x00, or 0x00 0xFF: v is smaller at the first or at the second byte.
+//!
+//! **Prefixes.** Elements follow each other without gaps. So the encoding of the first elements of
+//! a tuple is a byte prefix of exactly those tuples that begin with them: see [`PrefixOf`], and
+//! [`prefix_end`] for the end of the range.
 
 use crate::encoding::codec::{Buffer, DecodeError, Reader, Sink};
 
-/// Something that is written as (a part of) a key, in an order-preserving form.
+/// A type that can be written as (a part of) a key, in an order-preserving form.
 ///
-/// Also implemented for what is only borrowed: `str`, `[u8]`, references.
+/// Also implemented for borrowed forms: `str`, `[u8]`, references.
 ///
 /// ```
 /// use millpond::codec::EncodeKey;
@@ -50,7 +53,7 @@ use crate::encoding::codec::{Buffer, DecodeError, Reader, Sink};
 /// assert!(("bolt", 8u32).to_key_bytes() < ("bolts", 6u32).to_key_bytes());
 /// ```
 pub trait EncodeKey {
-    /// Appends the part form: order-preserving and self-delimiting, whatever follows.
+    /// Appends the part form: order-preserving and self-delimiting, whatever follows it.
     ///
     /// ```
     /// use millpond::codec::EncodeKey;
@@ -73,8 +76,8 @@ pub trait EncodeKey {
         self.encode_part(out);
     }
 
-    /// Calls `then` with the whole form, without an allocation if that is short (64 bytes) or
-    /// equal to what is in memory.
+    /// Calls `then` with the whole form. Allocates nothing if the form is short (64 bytes) or is
+    /// the value's own bytes.
     ///
     /// ```
     /// use millpond::codec::EncodeKey;
@@ -87,7 +90,7 @@ pub trait EncodeKey {
         then(buffer.as_slice())
     }
 
-    /// The whole form, as bytes of its own.
+    /// Returns the whole form as a vector.
     ///
     /// ```
     /// use millpond::codec::EncodeKey;
@@ -99,7 +102,7 @@ pub trait EncodeKey {
         bytes
     }
 
-    /// Returns the encoding of an owned key, which a byte string is already.
+    /// Returns the encoding of an owned key. A byte string is its own encoding and is not copied.
     ///
     /// ```
     /// use millpond::codec::EncodeKey;
@@ -113,10 +116,10 @@ pub trait EncodeKey {
     }
 }
 
-/// Something that can be read back from a key's bytes, borrowing from them where it likes.
+/// A type that can be decoded from a key's bytes, and may borrow from them.
 ///
-/// `Cow<str>` and `Cow<[u8]>` borrow unless the string was escaped, that is, stood in a tuple and
-/// has a zero byte.
+/// `Cow<str>` and `Cow<[u8]>` borrow unless the string was escaped, that is, was in a tuple and has
+/// a zero byte.
 ///
 /// ```
 /// use millpond::{codec::{DecodeKey, EncodeKey}};
@@ -124,7 +127,7 @@ pub trait EncodeKey {
 /// assert_eq!(<(String, u32)>::decode(&bytes), Ok(("bolts".to_string(), 8)));
 /// ```
 pub trait DecodeKey<'a>: Sized {
-    /// Takes a part form from the front.
+    /// Decodes a part form from the front of `reader`.
     ///
     /// ```
     /// use millpond::{error::DecodeError, codec::{DecodeKey, EncodeKey, Reader, Sink}};
@@ -151,13 +154,14 @@ pub trait DecodeKey<'a>: Sized {
     /// ```
     ///
     /// # Errors
-    /// [`DecodeError`] when the bytes are no such thing.
+    /// [`DecodeError`] if the bytes are not the part form of this type.
     fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError>;
 
-    /// The name of the type, as trees keep it: who opens one with other keys gets an error. Types
-    /// that are encoded in the same way have the same name. `None`, unless told: the type is not
-    /// kept and not compared. For a type of your own, choose a name that says which encoding it
-    /// is, and another one when that changes.
+    /// Returns the name of the type, which trees store: opening a tree with keys of another name is
+    /// an error. Types that are encoded in the same way have the same name.
+    ///
+    /// Returns `None` by default; the type is then neither stored nor compared. For a type of your
+    /// own, choose a name that identifies its encoding, and another one when the encoding changes.
     ///
     /// ```
     /// use millpond::codec::DecodeKey;
@@ -176,7 +180,7 @@ pub trait DecodeKey<'a>: Sized {
     /// ```
     ///
     /// # Errors
-    /// [`DecodeError`] when the bytes are no such thing, or more than that.
+    /// [`DecodeError`] if the bytes are not the whole form of this type.
     fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let value = Self::decode_part(&mut reader)?;
@@ -185,10 +189,10 @@ pub trait DecodeKey<'a>: Sized {
     }
 }
 
-/// A type of keys: what [`EncodeKey`] writes, [`DecodeKey`] reads back, and the order of the
+/// A type of keys: [`DecodeKey`] reads the encoding of [`EncodeKey`], and the order of the
 /// encodings is that of the values.
 ///
-/// Implemented for whatever has both. For a type of your own, implement those two and
+/// Implemented for every type that has both. For a type of your own, implement those two and
 /// `PartLike<Self>`, usually by delegating to a tuple of its fields.
 ///
 /// ```
@@ -228,8 +232,8 @@ pub trait Key: EncodeKey + for<'a> DecodeKey<'a> {}
 
 impl<K: EncodeKey + for<'a> DecodeKey<'a>> Key for K {}
 
-/// Something whose *part form* is that of a `K`: `str` for `String`, `&T` for `T`,
-/// `(&str, u32)` for `(String, u32)`. A promise about encodings, not checked by the compiler.
+/// A type whose *part form* is that of a `K`: `str` for `String`, `&T` for `T`, `(&str, u32)` for
+/// `(String, u32)`. The compiler does not check this promise about encodings.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -243,7 +247,7 @@ impl<K: EncodeKey + for<'a> DecodeKey<'a>> Key for K {}
 /// ```
 pub trait PartLike<K>: EncodeKey {}
 
-/// Something whose *whole form* is that of a `K`, so that one can look up a `K` with it.
+/// A type whose *whole form* is that of a `K`, so that a `K` can be looked up with it.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -262,11 +266,11 @@ pub trait PartLike<K>: EncodeKey {}
 pub trait KeyLike<K>: EncodeKey {}
 
 impl<K, Q: PartLike<K> + ?Sized> KeyLike<K> for Q {}
-// Arrays have no end mark, so that they stand for byte strings where nothing follows.
+// Arrays have no end mark, so they stand for byte strings only where nothing follows.
 impl<const N: usize> KeyLike<Vec<u8>> for [u8; N] {}
 
-/// Something whose encoding is a byte prefix of exactly those keys of type `K` that begin with
-/// it: the first elements of a tuple, the first characters of a string.
+/// A type whose encoding is a byte prefix of exactly those keys of type `K` that begin with it: the
+/// first elements of a tuple, the first characters of a string.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -293,7 +297,7 @@ pub trait PrefixOf<K> {
     /// ```
     fn encode_prefix(&self, out: &mut impl Sink);
 
-    /// The prefix, as bytes of its own.
+    /// Returns the prefix as a vector.
     ///
     /// ```
     /// use millpond::codec::PrefixOf;
@@ -307,9 +311,9 @@ pub trait PrefixOf<K> {
     }
 }
 
-/// The smallest byte string above all that begin with `prefix`: the excluded end of a prefix
-/// scan. `None` when there is no such string, because `prefix` is empty or all 0xFF: the scan
-/// then goes on to the last key.
+/// Returns the smallest byte string above all that begin with `prefix`: the excluded end of a
+/// prefix scan. Returns `None` if `prefix` is empty or all 0xFF: the scan then goes on to the last
+/// key.
 pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut end = prefix[..=last].to_vec();
@@ -366,8 +370,8 @@ mod tests {
     use std::cmp::Ordering;
     use std::fmt::Debug;
 
-    /// Keys that stand for those of type `T`: all pairs are in the order of `compare` in both
-    /// forms, and all come back.
+    /// Checks keys that stand for those of type `T`: all pairs are in the order of `compare` in
+    /// both forms, and all decode to themselves.
     fn assert_ordered<T>(values: &[T], compare: impl Fn(&T, &T) -> Ordering)
     where
         T: Key + Debug,
@@ -439,7 +443,7 @@ mod tests {
         assert_ordered(&nested, Ord::cmp);
     }
 
-    /// Strings in which everything that escaping could get wrong is common.
+    /// Strings rich in the bytes that escaping could get wrong.
     pub(crate) fn nasty_bytes(random: &mut fastrand::Rng) -> Vec<u8> {
         let alphabet = [0x00, 0x00, 0x01, 0xFE, 0xFF, 0xFF, b'a'];
         (0..random.usize(..6)).map(|_| alphabet[random.usize(..alphabet.len())]).collect()

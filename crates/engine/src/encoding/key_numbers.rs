@@ -48,7 +48,8 @@ macro_rules! integer_keys {
 }
 integer_keys!(u8 i8 u16 i16 u32 i32 u64 i64 u128 i128);
 
-/// All bits if the sign is set, else the sign only; its own inverse but for which case it is.
+/// Flips all bits if the sign is set, and only the sign otherwise. Decoding does the same, with the
+/// two cases swapped.
 macro_rules! float_keys {
     ($($float:ident $bits:ident;)*) => {
         fixed_key! {

@@ -1,7 +1,7 @@
 //! Ranges of keys as ranges of bytes.
 //!
-//! Encodings are in order and different for different keys, so each bound stays what it is:
-//! included, excluded or none. A prefix becomes the range from itself to [`prefix_end`].
+//! Encodings keep the order of keys, and different keys have different encodings. So each bound
+//! stays included, excluded or unbounded. A prefix becomes the range from itself to [`prefix_end`].
 
 use std::ops::{
     Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
@@ -31,13 +31,13 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
-    /// All keys.
+    /// The range of all keys.
     pub const ALL: KeyRange = KeyRange { start: Bound::Unbounded, end: Bound::Unbounded };
 
-    /// The keys of type `K` within `range`, whose bounds may be borrowed forms: `"a".."b"` for
-    /// `String`.
+    /// Returns the range of the keys of type `K` within `range`, whose bounds may be borrowed
+    /// forms: `"a".."b"` for `String`.
     ///
-    /// A range that ends before it begins is empty, as [`KeyRange::is_empty`] says.
+    /// A range that ends before it begins is empty: see [`KeyRange::is_empty`].
     ///
     /// ```
     /// use millpond::KeyRange;
@@ -49,7 +49,7 @@ impl KeyRange {
         KeyRange { start: bytes(range.start_bound()), end: bytes(range.end_bound()) }
     }
 
-    /// The keys of type `K` that begin with `prefix`.
+    /// Returns the range of the keys of type `K` that begin with `prefix`.
     ///
     /// ```
     /// use millpond::KeyRange;
@@ -62,7 +62,7 @@ impl KeyRange {
         KeyRange { start: Bound::Included(start), end }
     }
 
-    /// Returns `true` if no key at all can be within.
+    /// Returns `true` if the range can contain no key.
     ///
     /// ```
     /// use millpond::KeyRange;
@@ -106,9 +106,9 @@ impl KeyRange {
     }
 }
 
-/// A range of keys of type `K`, as methods take it: `..`, `3..7`, `"a"..="c"` and the other ranges
-/// of Rust with bounds that stand for a `K`, a pair of [`Bound`]s, or a [`KeyRange`], which may be
-/// that of a prefix.
+/// A range of keys of type `K`, for methods to take. It may be `..`, `3..7`, `"a"..="c"` or another
+/// range of Rust with bounds that stand for a `K`, a pair of [`Bound`]s, or a [`KeyRange`], for
+/// example of a prefix.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -129,7 +129,7 @@ impl KeyRange {
             &b\"a\"[..]..&b\"cd\"[..] for bytes"
 )]
 pub trait KeyBounds<K> {
-    /// The range of encoded keys.
+    /// Returns the range of encoded keys.
     ///
     /// ```
     /// use millpond::codec::KeyBounds;

@@ -1,4 +1,4 @@
-//! Strings of bytes and of text, and what may be absent, as keys.
+//! Keys of byte strings, text and options.
 
 use crate::encoding::codec::{DecodeError, Expected, Reader, Sink};
 use crate::encoding::key::{DecodeKey, EncodeKey, PartLike};
@@ -54,7 +54,7 @@ impl EncodeKey for [u8] {
     }
 }
 
-/// Strings are the byte strings that they are made of.
+/// Encodes strings as the byte strings that they consist of.
 macro_rules! string_keys {
     ($($ty:ty: $owned:ty;)*) => {$(
         impl EncodeKey for $ty {
@@ -117,7 +117,7 @@ impl<'a> DecodeKey<'a> for Cow<'a, [u8]> {
         let mut owned: Option<Vec<u8>> = None;
         loop {
             let rest = reader.rest();
-            // Without a zero byte the string does not end: both bytes of the mark are missing.
+            // Without a zero byte the string has no end: both bytes of the end mark are missing.
             let run = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
             let run = reader.take(run)?;
             let at = reader.at() + 1;

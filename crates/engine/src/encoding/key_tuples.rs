@@ -27,7 +27,7 @@ macro_rules! tuple {
     };
 }
 
-/// `$Q …` as a prefix of `($K …, $rest …)`.
+/// Implements `$Q …` as a prefix of `($K …, $rest …)`.
 macro_rules! prefix {
     ([$($K:ident $Q:ident $at:tt),+] [$($rest:ident),*]) => {
         impl<$($K, $Q: PartLike<$K>,)+ $($rest),*> PrefixOf<($($K,)+ $($rest,)*)> for ($($Q,)+) {
@@ -38,7 +38,7 @@ macro_rules! prefix {
     };
 }
 
-/// The prefix with nothing behind it, with one element more, with two more, and so on.
+/// Implements the prefix of the tuple with no element more, with one, with two, and so on.
 macro_rules! prefix_of_all {
     ($first:tt [$($rest:ident),*] []) => {
         prefix!($first [$($rest),*]);
@@ -49,7 +49,7 @@ macro_rules! prefix_of_all {
     };
 }
 
-/// Tuples of one element, of two, and so on.
+/// Implements tuples of one element, of two, and so on.
 macro_rules! tuples {
     ([$($first:tt)+]) => {
         tuple!($($first)+);

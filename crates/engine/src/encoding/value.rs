@@ -1,4 +1,4 @@
-//! Values as bytes: compact, and as they lie in memory where that is possible.
+//! Encoding of values: compact, and equal to the memory representation where possible.
 //!
 //! ```text
 //! integers        little-endian
@@ -8,19 +8,19 @@
 //! byte strings, [u8; N], str, String
 //!                 as they are, so that they are read in place
 //! Option<T>       empty for None; 1 and then T for Some
-//! tuples          one element behind the other; before each one whose length can vary, but for
+//! tuples          one element behind the other; before each one whose length can vary, except
 //!                 the last, its length
 //! a length        seven bits per byte, the low ones first, the high bit set if more follow
 //! ```
-//! Unlike a key, a value need not be ordered and knows where it ends, so strings need no escape.
+//! Unlike a key, a value has no order to keep, and its end is known. So strings need no escaping.
 
 use std::borrow::Cow;
 
 use crate::encoding::codec::{Buffer, DecodeError, Expected, Reader, Sink};
 
-/// Something that is written as (a part of) a value.
+/// A type that can be written as (a part of) a value.
 ///
-/// Also implemented for what is only borrowed: `str`, `[u8]`, references.
+/// Also implemented for borrowed forms: `str`, `[u8]`, references.
 ///
 /// ```
 /// use millpond::codec::EncodeValue;
@@ -28,8 +28,8 @@ use crate::encoding::codec::{Buffer, DecodeError, Expected, Reader, Sink};
 /// assert_eq!(258u16.to_value_bytes(), [2, 1]);
 /// ```
 pub trait EncodeValue {
-    /// The length of every encoding in bytes; `None` if they differ. What reads the type has the
-    /// same [`DecodeValue::LENGTH`].
+    /// Length of every encoding in bytes; `None` if lengths differ. The type that decodes it has
+    /// the same [`DecodeValue::LENGTH`].
     const LENGTH: Option<usize> = None;
 
     /// Appends the encoding.
@@ -42,8 +42,8 @@ pub trait EncodeValue {
     /// ```
     fn encode(&self, out: &mut impl Sink);
 
-    /// Calls `then` with the encoding, without an allocation if that is short (64 bytes) or equal
-    /// to what is in memory.
+    /// Calls `then` with the encoding. Allocates nothing if the encoding is short (64 bytes) or is
+    /// the value's own bytes.
     ///
     /// ```
     /// use millpond::codec::EncodeValue;
@@ -56,7 +56,7 @@ pub trait EncodeValue {
         then(buffer.as_slice())
     }
 
-    /// The encoding, as bytes of its own.
+    /// Returns the encoding as a vector.
     ///
     /// ```
     /// use millpond::codec::EncodeValue;
@@ -68,11 +68,11 @@ pub trait EncodeValue {
         bytes
     }
 
-    /// Returns the value whose encoding `bytes` is, if it is the bytes themselves: a large byte
-    /// string is not copied. Returns `bytes` for any other type.
+    /// Returns the value whose encoding is `bytes`, if the type is a byte string: a large one is
+    /// then not copied. Any other type returns `bytes` as an error.
     ///
     /// # Errors
-    /// The bytes, to be decoded.
+    /// The bytes, which are still to be decoded.
     #[doc(hidden)]
     fn adopt(bytes: Vec<u8>) -> Result<Self, Vec<u8>>
     where
@@ -81,7 +81,7 @@ pub trait EncodeValue {
         Err(bytes)
     }
 
-    /// Returns the encoding of an owned value, which a byte string is already.
+    /// Returns the encoding of an owned value. A byte string is its own encoding and is not copied.
     ///
     /// ```
     /// use millpond::codec::EncodeValue;
@@ -95,8 +95,8 @@ pub trait EncodeValue {
     }
 }
 
-/// Something that can be read back from a value's bytes: `&str`, `&[u8]` and the two `Cow`s
-/// without copying.
+/// A type that can be decoded from a value's bytes. `&str`, `&[u8]` and the two `Cow`s copy
+/// nothing.
 ///
 /// ```
 /// use millpond::codec::DecodeValue;
@@ -115,10 +115,10 @@ pub trait DecodeValue<'a>: Sized {
     /// ```
     ///
     /// # Errors
-    /// [`DecodeError`] when the bytes are no such thing.
+    /// [`DecodeError`] if the bytes are not the encoding of this type.
     fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError>;
 
-    /// The name of the type, as trees keep it; see
+    /// Returns the name of the type, which trees store; see
     /// [`DecodeKey::type_name`](crate::encoding::key::DecodeKey::type_name).
     ///
     /// ```
@@ -130,9 +130,9 @@ pub trait DecodeValue<'a>: Sized {
     }
 }
 
-/// A type of values: what [`EncodeValue`] writes, [`DecodeValue`] reads back.
+/// A type of values: [`DecodeValue`] reads the encoding of [`EncodeValue`].
 ///
-/// Implemented for whatever has both. For a type of your own, implement those two and
+/// Implemented for every type that has both. For a type of your own, implement those two and
 /// `ValueLike<Self>`.
 ///
 /// ```
@@ -171,7 +171,7 @@ pub trait Value: EncodeValue + for<'a> DecodeValue<'a> {}
 
 impl<V: EncodeValue + for<'a> DecodeValue<'a>> Value for V {}
 
-/// Something whose encoding is that of a `V`: `str` for `String`, `&T` for `T`.
+/// A type whose encoding is that of a `V`: `str` for `String`, `&T` for `T`.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -355,7 +355,7 @@ impl<'a, T: DecodeValue<'a>> DecodeValue<'a> for Option<T> {
 
 impl<V, Q: ValueLike<V>> ValueLike<Option<V>> for Option<Q> {}
 
-/// Strings are the bytes that they are made of.
+/// Encodes strings as their bytes.
 macro_rules! string_values {
     ($($ty:ty: $owned:ty;)*) => {$(
         impl EncodeValue for $ty {
@@ -397,7 +397,7 @@ impl EncodeValue for Vec<u8> {
 }
 
 impl ValueLike<Vec<u8>> for Vec<u8> {}
-// Arrays have no length of their own, so that they stand for byte strings.
+// Arrays store no length, so they stand for byte strings.
 impl<const N: usize> ValueLike<Vec<u8>> for [u8; N] {}
 
 macro_rules! strings_back {

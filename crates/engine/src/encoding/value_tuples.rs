@@ -12,7 +12,7 @@ pub(crate) fn put_length(mut length: usize, out: &mut impl Sink) {
     out.put(&[length as u8]);
 }
 
-/// Takes a length in its shortest form.
+/// Decodes a length, which must be in its shortest form.
 pub(crate) fn take_length(reader: &mut Reader<'_>) -> Result<usize, DecodeError> {
     let mut length = 0u64;
     for shift in (0..63).step_by(7) {
@@ -23,7 +23,7 @@ pub(crate) fn take_length(reader: &mut Reader<'_>) -> Result<usize, DecodeError>
             if byte == 0 && shift > 0 {
                 return Err(DecodeError::BadByte { at, byte, expected: Expected::Length });
             }
-            // More than memory holds is more than the value holds.
+            // A length beyond memory is beyond the value, too.
             return Ok(usize::try_from(length).unwrap_or(usize::MAX));
         }
     }

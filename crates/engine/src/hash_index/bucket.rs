@@ -16,10 +16,11 @@
 //!      …       free
 //!   heap       records: bytes of the value (2), key, value; at even places
 //! ```
-//! The low half of a hash is spread evenly however deep the directory above is, so the search for a
-//! key's slot starts at the position that its hash predicts, and ends a few slots from there: one
-//! or two cache lines of a page, where a binary search would touch one per step. Everything below
-//! is safe on arbitrary bytes: offsets are checked, loops are bounded by what fits on the page.
+//! The low half of a hash is spread evenly, however deep the directory above is. So the search for
+//! a key's slot starts at the position that its hash predicts, and ends a few slots from there. It
+//! touches one or two cache lines of a page, where a binary search would touch one per step.
+//! Everything below is safe on arbitrary bytes: offsets are checked, and loops are bounded by the
+//! page size.
 
 use crate::page::edit::{put_bytes, put_u16, put_u32, put_u64};
 use crate::page::{PageBuffer, PageHeader, PageType, View};
@@ -28,16 +29,16 @@ const COUNT: usize = 32;
 const BITS: usize = 34;
 const HEAP: usize = 36;
 const GARBAGE: usize = 40;
-/// The leading hash bits, here and in directories.
+/// Offset of the leading hash bits, here and in directories.
 pub(crate) const PREFIX: usize = 48;
 /// Offset of the slots.
 pub(crate) const SLOTS: usize = 56;
 /// Bytes of a slot.
 pub(crate) const SLOT: usize = 8;
-/// Bytes before the key of a record.
+/// Number of bytes before the key of a record.
 pub(crate) const RECORD_HEADER: usize = 2;
 
-/// Bytes that a record occupies.
+/// Returns the number of bytes that a record occupies.
 #[inline(always)]
 pub(crate) const fn record_len(key: usize, value: usize) -> usize {
     (RECORD_HEADER + key + value + 1) & !1
@@ -69,18 +70,18 @@ impl<'a> Bucket<'a> {
         PageHeader::type_in(self.0) == PageType::HASH_BUCKET
     }
 
-    /// Number of entries, at most as many as fit.
+    /// Returns the number of entries, limited to those that fit on the page.
     #[inline(always)]
     pub(crate) fn count(self) -> usize {
         usize::from(self.0.u16(COUNT)).min(self.0.len().saturating_sub(SLOTS) / SLOT)
     }
 
-    /// Number of leading hash bits that all entries share.
+    /// Returns the number of leading hash bits that all entries share.
     pub(crate) fn bits(self) -> u32 {
         u32::from(self.0.u16(BITS))
     }
 
-    /// The leading hash bits.
+    /// Returns the leading hash bits.
     pub(crate) fn prefix(self) -> u64 {
         self.0.u64(PREFIX)
     }
@@ -101,18 +102,18 @@ impl<'a> Bucket<'a> {
         slots_end <= heap && heap <= self.0.len() && self.garbage() <= self.0.len() - heap
     }
 
-    /// Free bytes, garbage included.
+    /// Returns the number of free bytes, garbage included.
     pub(crate) fn free(self) -> usize {
         let slots_end = SLOTS + self.count() * SLOT;
         (self.heap() + self.garbage()).saturating_sub(slots_end)
     }
 
-    /// Bytes that entries occupy.
+    /// Returns the number of bytes that entries occupy.
     pub(crate) fn used(self) -> usize {
         self.0.len().saturating_sub(SLOTS).saturating_sub(self.free())
     }
 
-    /// The low hash half of slot `i`.
+    /// Returns the low half of the hash in slot `i`.
     #[inline(always)]
     pub(crate) fn word(self, i: usize) -> u32 {
         self.0.u32(SLOTS + i * SLOT)
@@ -147,7 +148,7 @@ impl<'a> Bucket<'a> {
         Entry { slot, key, key_len, value: key + key_len, value_len }
     }
 
-    /// Returns the entry of `key`, if it is there.
+    /// Returns the entry of `key`, if there is one.
     #[inline(always)]
     pub(crate) fn find(self, word: u32, key: &[u8]) -> Option<Entry> {
         let n = self.count();
@@ -168,8 +169,8 @@ impl<'a> Bucket<'a> {
     }
 }
 
-/// Returns key and value of an entry of a page that is latched, or copied; empty where they are
-/// outside the page.
+/// Returns key and value of an entry of a latched or copied page; empty where they are outside the
+/// page.
 pub(crate) fn parts(page: &[u8], entry: Entry) -> (&[u8], &[u8]) {
     let key = page.get(entry.key..entry.key + entry.key_len).unwrap_or(&[]);
     let value = page.get(entry.value..entry.value + entry.value_len).unwrap_or(&[]);
@@ -184,7 +185,7 @@ impl BucketMut<'_> {
         Bucket(View::of(self.0))
     }
 
-    /// Initialises an empty bucket for the hashes that begin with these bits.
+    /// Initialises an empty bucket for the hashes that begin with the given bits.
     pub(crate) fn init(&mut self, bits: u32, prefix: u64) {
         put_u16(self.0, COUNT, 0);
         put_u32(self.0, HEAP, self.0.len() as u32);
@@ -192,13 +193,13 @@ impl BucketMut<'_> {
         self.set_range(bits, prefix);
     }
 
-    /// Changes the hashes that it is for to those that begin with these bits.
+    /// Changes the bucket's range to the hashes that begin with the given bits.
     pub(crate) fn set_range(&mut self, bits: u32, prefix: u64) {
         put_u16(self.0, BITS, bits as u16);
         put_u64(self.0, PREFIX, prefix);
     }
 
-    /// Inserts an entry that is not there yet; `false`, and nothing changed, if there is no room.
+    /// Inserts a new entry. Returns `false`, and changes nothing, if there is no room.
     pub(crate) fn insert(&mut self, word: u32, key: &[u8], value: &[u8]) -> bool {
         let slot = self.read().lower_bound(word);
         self.insert_at(slot, word, key, value)
@@ -231,7 +232,7 @@ impl BucketMut<'_> {
         true
     }
 
-    /// Appends an entry whose word is the highest so far, or equal to it.
+    /// Appends an entry whose word is not below any other in the bucket.
     pub(crate) fn push(&mut self, word: u32, key: &[u8], value: &[u8]) -> bool {
         let slot = self.read().count();
         self.insert_at(slot, word, key, value)

@@ -1,11 +1,11 @@
-//! Writing one key: insert, upsert, replace, compare-and-swap, remove, update in place.
+//! Writes single keys: insert, upsert, replace, compare-and-swap, remove, update in place.
 //!
-//! All of them are one attempt that differs in its condition: the bucket is latched, the entry is
-//! read, and either everything is done under that latch or nothing is, and the bucket has to be
-//! split first.
+//! All of these are one attempt with different conditions. The attempt latches the bucket and reads
+//! the entry. Then it either does everything under that latch, or does nothing because the bucket
+//! has to be split first.
 //!
 //! A write on behalf of a transaction logs its undo in the same record. Undo is logical, by the
-//! entry's name: its bucket may have been split or merged since.
+//! entry's name, since its bucket may have been split or merged in the meantime.
 
 use millpond_base::{AccessKind, Lsn};
 
@@ -37,14 +37,14 @@ struct Done {
 
 enum Step {
     Done(Done),
-    /// Done, and the bucket became so empty that it may be merged.
+    /// The write is done, and left the bucket so empty that it may be merged.
     Thin(Done),
     /// The bucket lacks room for this many bytes.
     Split(usize),
 }
 
-/// Returns whether a bucket is to be merged with a neighbour: less than a quarter of its bytes is
-/// in use.
+/// Returns whether a bucket should be merged with a neighbour: it is empty, or less than a quarter
+/// of its bytes is in use. The second is checked only at every fourth count of entries.
 fn is_thin(bucket: Bucket<'_>) -> bool {
     bucket.count() == 0 || (bucket.used() * 4 < bucket.0.len() && bucket.count().is_multiple_of(4))
 }
@@ -59,15 +59,15 @@ pub(crate) fn sound<P: Pages>(page: Write<'_, P>) -> Try<Write<'_, P>> {
 }
 
 impl<P: Pages> HashIndex<P> {
-    /// Inserts an entry; `false`, and nothing changed, if the key is there already.
+    /// Inserts an entry. Returns `false`, and changes nothing, if the key exists.
     ///
     /// # Errors
-    /// The entry is too long, keys collide beyond measure, or the memory behind the index failed.
+    /// The entry is too long, too many keys collide, or the memory behind the index failed.
     pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
         Ok(self.put(key, value, WriteCondition::Absent, None)?.applied)
     }
 
-    /// Inserts an entry, or replaces the value of one; returns whether there was one.
+    /// Inserts an entry, or replaces its value; returns whether the key existed.
     ///
     /// # Errors
     /// See [`HashIndex::insert`].
@@ -75,7 +75,7 @@ impl<P: Pages> HashIndex<P> {
         self.upsert_into(key, value, None)
     }
 
-    /// Inserts an entry, or replaces the value of one; returns the value that was replaced.
+    /// Inserts an entry, or replaces its value; returns the value that was replaced.
     ///
     /// # Errors
     /// See [`HashIndex::insert`].
@@ -88,7 +88,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.upsert_into(key, value, Some(&mut old))?.then_some(old))
     }
 
-    /// Like [`HashIndex::upsert`]; the replaced value is copied to `old`.
+    /// Like [`HashIndex::upsert`], and copies the replaced value to `old`.
     pub(crate) fn upsert_into(
         &self,
         key: &[u8],
@@ -98,7 +98,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.put(key, value, WriteCondition::Always, old)?.existed)
     }
 
-    /// Like [`HashIndex::remove`]; the removed value is copied to `old`.
+    /// Like [`HashIndex::remove`], and copies the removed value to `old`.
     pub(crate) fn remove_into(
         &self,
         key: &[u8],
@@ -107,7 +107,8 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.take(key, WriteCondition::Present, old)?.applied)
     }
 
-    /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
+    /// Replaces the value of a key. Returns `false`, and changes nothing, if the key does not
+    /// exist.
     ///
     /// # Errors
     /// See [`HashIndex::insert`].
@@ -115,8 +116,8 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.put(key, value, WriteCondition::Present, None)?.applied)
     }
 
-    /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry. Returns
-    /// whether it was, in one step as seen by all other threads.
+    /// Sets the value of `key` to `new` if it is `expected`, where `None` means no entry. Returns
+    /// whether it was. Other threads see this as one step.
     ///
     /// # Errors
     /// See [`HashIndex::insert`].
@@ -136,7 +137,7 @@ impl<P: Pages> HashIndex<P> {
         }
     }
 
-    /// Removes an entry; `false` if there is none.
+    /// Removes an entry; returns `false` if there is none.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -144,7 +145,7 @@ impl<P: Pages> HashIndex<P> {
         self.remove_into(key, None)
     }
 
-    /// Removes an entry; returns the value that it had.
+    /// Removes an entry; returns its value.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -153,9 +154,10 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.remove_into(key, Some(&mut old))?.then_some(old))
     }
 
-    /// Lets `f` change the bytes of a value, but not their number; `None` if the key is not there.
-    /// `f` runs once, under the bucket's exclusive latch, so it must be short and must not use the
-    /// store. If it panics, the latch is released, and the value stays as `f` left it.
+    /// Calls `f` to change the bytes of a value, but not their number. Returns `None` if the key
+    /// does not exist. `f` runs once, under the bucket's exclusive latch, so it must be short and
+    /// must not use the store. If it panics, the latch is released, and the value stays as `f` left
+    /// it.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -210,8 +212,8 @@ impl<P: Pages> HashIndex<P> {
         }
     }
 
-    /// Sets or removes an entry if the request's condition holds. Its key is the entry's name
-    /// ([`HashIndex::name_entry`]).
+    /// Sets or removes an entry if the request's condition holds. The request's key is the entry's
+    /// name ([`HashIndex::name_entry`]).
     ///
     /// # Errors
     /// See [`HashIndex::insert`].
@@ -222,8 +224,8 @@ impl<P: Pages> HashIndex<P> {
         self.apply(Pending { key, hash, request: &mut request }, None)
     }
 
-    /// Applies a write, and splits and merges buckets for it as needed, in mini-transactions of
-    /// their own, which are not undone.
+    /// Applies a write, and splits and merges buckets for it as needed. Splits and merges are
+    /// mini-transactions of their own, which are not undone.
     #[inline]
     fn apply(
         &self,
@@ -262,7 +264,7 @@ impl<P: Pages> HashIndex<P> {
         }
     }
 
-    /// Returns the bucket at `place`, latched exclusively; `None` if there is none.
+    /// Returns the bucket at `place`, latched exclusively, or `None` if there is none.
     #[inline]
     pub(crate) fn bucket_to_write<'o>(
         &self,
@@ -351,7 +353,8 @@ impl<P: Pages> HashIndex<P> {
         Ok(if is_thin(bucket.read()) { Step::Thin(done) } else { Step::Done(done) })
     }
 
-    /// Overwrites a value by one of the same length; on behalf of an actor, the bytes that differ.
+    /// Overwrites a value with one of the same length. On behalf of an actor, writes only the bytes
+    /// that differ.
     fn overwrite(
         &self,
         mtr: &MiniTransaction<'_, P>,
@@ -412,9 +415,9 @@ impl<P: Pages> HashIndex<P> {
         done(true)
     }
 
-    /// Lets `f` change the bytes of a value in place, in `context`; `name` is the entry's name. The
-    /// undo of it, the bytes that differ, is appended to the context's buffer; `scratch` is for a
-    /// copy of the value.
+    /// Calls `f` to change the bytes of a value in place, in `context`; `name` is the entry's name.
+    /// Appends the undo, the bytes that differ, to the context's buffer. `scratch` is for a copy of
+    /// the value.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -454,7 +457,7 @@ impl<P: Pages> HashIndex<P> {
     }
 }
 
-/// The value that a write inserts if there is no entry; `None` if it inserts none.
+/// Returns the value that a write inserts if there is no entry, or `None` if it inserts none.
 #[inline(always)]
 fn to_insert<'a>(request: &WriteRequest<'a>) -> Option<&'a [u8]> {
     match (request.condition, request.value) {

@@ -1,8 +1,8 @@
-//! Checking an index.
+//! Checks an index.
 //!
-//! [`check_page`] checks one page by itself and trusts nothing in it: any bytes are read
-//! without a panic. [`HashIndex::check`] walks all pages that can be reached and compares children
-//! with their parents. It is for an index that no thread changes meanwhile.
+//! [`check_page`] checks one page by itself and trusts nothing in it: any bytes are read without a
+//! panic. [`HashIndex::check`] walks all reachable pages and compares children with their parents.
+//! No thread may change the index during that check.
 
 use std::collections::HashSet;
 
@@ -59,7 +59,7 @@ pub enum Violation {
     /// The page is for other hashes than its parent states.
     #[error("the page is for hashes that begin with {bits} bits of {prefix:#018x}")]
     Range {
-        /// Leading bits.
+        /// Number of leading bits.
         bits: u32,
         /// The bits, in their place.
         prefix: u64,
@@ -75,7 +75,7 @@ pub enum Violation {
     Outside {
         /// Index of the entry.
         entry: usize,
-        /// Its offset, as its slot states it.
+        /// Offset of the entry, as its slot states it.
         at: usize,
     },
     /// Records overlap, or the garbage between them was not counted.
@@ -86,20 +86,20 @@ pub enum Violation {
         /// Bytes of the heap, less its garbage.
         heap: usize,
     },
-    /// A key's hash is not the one of its slot, or belongs into another bucket.
+    /// A key's hash differs from the one in its slot, or belongs in another bucket.
     #[error("the key of entry {entry} hashes to {hash:#018x}, which does not belong here")]
     Hash {
         /// Index of the entry.
         entry: usize,
-        /// Its hash.
+        /// Hash of its key.
         hash: u64,
     },
     /// Two entries have the same key.
     #[error("entries {entry} and {other} have the same key")]
     Duplicate {
-        /// One of them.
+        /// Index of one of them.
         entry: usize,
-        /// The other.
+        /// Index of the other.
         other: usize,
     },
     /// The depth of a slot is impossible, or differs within a run.
@@ -107,7 +107,7 @@ pub enum Violation {
     Depth {
         /// Index of the slot.
         slot: usize,
-        /// Its byte.
+        /// Byte of the slot.
         byte: u8,
     },
     /// A slot that is not the first of its run holds a swip, or a directory's slot holds none.
@@ -131,7 +131,7 @@ pub enum Violation {
 pub struct Report {
     /// Pages that can be reached: all of them belong to the index.
     pub pages: HashSet<PageId>,
-    /// Entries in them.
+    /// Number of entries in the pages.
     pub entries: u64,
     /// The violations, each with its page.
     pub violations: Vec<(PageId, Violation)>,
@@ -157,7 +157,7 @@ pub fn check_page(page: &[u8], seed: u64) -> Vec<Violation> {
     found
 }
 
-/// Returns whether the entries of a bucket can be read, as far as the bucket shows it without the
+/// Returns whether the entries of a bucket can be read, as far as the bucket shows that without the
 /// seed.
 pub fn is_readable(bucket: &[u8]) -> bool {
     check_page(bucket, 0).iter().all(|violation| matches!(violation, Violation::Hash { .. }))
@@ -246,10 +246,10 @@ fn check_bucket(page: &PageBuffer, seed: u64, found: &mut Vec<Violation>) {
     }
 }
 
-/// A child to be checked, and its parent's description of it.
+/// A child to check, as its parent describes it.
 struct Expected {
     path: u64,
-    /// Directories above.
+    /// Number of directories above.
     depth: u8,
     bits: u32,
     is_directory: bool,
@@ -336,7 +336,7 @@ impl<P: Pages> HashIndex<P> {
         }
     }
 
-    /// Copies a page whose ancestors were found sound; `None` if there is none.
+    /// Copies a page whose ancestors were found sound; returns `None` if there is none.
     fn copy_page(
         &self,
         expected: &Expected,

@@ -14,7 +14,7 @@ pub(crate) fn mark(access: AccessKind, depth: u8) -> Mark {
     Mark::of(access).with_kind(PageKind::OTHER, depth)
 }
 
-/// Ends the attempt: the page is not the one its parent describes, unless it changed meanwhile.
+/// Ends the attempt: the page does not match its parent's description, unless it has changed since.
 #[cold]
 pub(crate) fn wrong<P: Pages, T>(page: &Read<'_, P>) -> Try<T> {
     let id = page.header().page().unwrap_or_default();
@@ -22,12 +22,12 @@ pub(crate) fn wrong<P: Pages, T>(page: &Read<'_, P>) -> Try<T> {
     Err(corrupt(id, "not the page of a hash index that its parent expects"))
 }
 
-/// The lowest directory on the path of a hash, and the one above it if that was asked for.
+/// The lowest directory on the path of a hash and, if requested, the one above it.
 pub(crate) struct BucketSlot<'o, P: Pages> {
     pub(crate) parent: Option<(Read<'o, P>, Slot)>,
     pub(crate) directory: Read<'o, P>,
     pub(crate) slot: Slot,
-    /// Directories above.
+    /// Number of directories above.
     pub(crate) depth: u8,
 }
 
@@ -40,7 +40,7 @@ impl<P: Pages> BucketSlot<'_, P> {
 }
 
 impl<P: Pages> HashIndex<P> {
-    /// Returns the lowest directory on the path of `hash`; `KEEP` keeps the one above it, too.
+    /// Returns the lowest directory on the path of `hash`; with `KEEP`, also the one above it.
     #[inline(never)]
     pub(crate) fn descend<'o, const KEEP: bool>(
         &self,

@@ -34,18 +34,18 @@ pub(crate) fn run_of(form: Directory, depth: u8) -> usize {
 pub(crate) struct Slot {
     /// The canonical slot: the first of those that share the child.
     pub(crate) index: usize,
-    /// Its local depth: the number of this directory's bits that all keys below share.
+    /// Local depth: the number of this directory's bits that all keys below share.
     pub(crate) depth: u8,
-    /// Offset of its swip.
+    /// Offset of the slot's swip.
     pub(crate) at: usize,
-    /// `true` if the child is a directory.
+    /// True if the child is a directory.
     pub(crate) is_directory: bool,
-    /// Hash bits used above this directory.
+    /// Number of hash bits used above this directory.
     pub(crate) used: u32,
 }
 
 impl Slot {
-    /// Leading hash bits that all keys of the child share.
+    /// Returns the number of leading hash bits that all keys of the child share.
     pub(crate) fn bits(self) -> u32 {
         self.used + u32::from(self.depth)
     }
@@ -66,7 +66,7 @@ pub(crate) fn next_of(hash: u64, bits: u32) -> Option<u64> {
 pub(crate) fn slot_in(form: Directory, view: View<'_>, hash: u64, used: u32) -> Slot {
     let i = ((hash << used) >> (64 - form.bits())) as usize;
     let byte = view.u8(form.byte_at(i));
-    // A depth above the number of bits is damage; a scan must not proceed in tiny steps for it.
+    // A depth above the number of bits is damage; it must not make a scan proceed in tiny steps.
     let depth = (byte & !DIRECTORY_FLAG).min(form.bits() as u8);
     let index = i & !(run_of(form, depth) - 1);
     let at = form.swip_at(index);

@@ -1,10 +1,10 @@
-//! Iteration over all entries, in no order that means anything, and statistics.
+//! Iterates over all entries, in no meaningful order, and collects statistics.
 //!
 //! Entries are returned in the order of their hashes' leading bits, bucket by bucket. Between two
-//! buckets no latch is held; an iteration keeps only a position, the hash at which the next bucket
-//! begins. Splits and merges move entries between buckets but never change hashes, so an entry that
-//! is there all the time is returned exactly once, however much the index grows or shrinks
-//! meanwhile.
+//! buckets, no latch is held: an iteration keeps only a position, the hash at which the next bucket
+//! begins. Splits and merges move entries between buckets but never change hashes. So an entry that
+//! exists all the time is returned exactly once, however much the index grows or shrinks in the
+//! meantime.
 
 use std::collections::VecDeque;
 
@@ -18,10 +18,10 @@ use crate::hash_index::index::HashIndex;
 use crate::page::{Batch, BatchEntry, PageBuffer};
 use crate::pool::{Pages, PoolError, Try};
 
-/// Buckets that are prefetched for a scan.
+/// Number of buckets prefetched for a scan.
 const AHEAD: usize = 8;
 
-/// The position of an iteration between two buckets: it may be kept, and resumed from later.
+/// The position of an iteration between two buckets. It may be kept, and resumed from later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Position(pub u64);
 
@@ -38,13 +38,13 @@ pub struct Entries<'i, P: Pages> {
 /// The size of an index; see [`HashIndex::stats`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HashStats {
-    /// Entries.
+    /// Number of entries.
     pub entries: u64,
-    /// Bucket pages.
+    /// Number of bucket pages.
     pub buckets: u64,
-    /// Directory pages, the root among them.
+    /// Number of directory pages, including the root.
     pub directories: u64,
-    /// Directories on the longest path to a bucket.
+    /// Number of directories on the longest path to a bucket.
     pub height: u64,
     /// Bytes of all pages.
     pub total_bytes: u64,
@@ -55,13 +55,14 @@ pub struct HashStats {
 }
 
 impl<P: Pages> HashIndex<P> {
-    /// Iterates over copies of all entries. Writers are not blocked: an entry that is there all the
-    /// time is returned exactly once, one that is inserted or removed meanwhile may or may not be.
+    /// Iterates over copies of all entries. Writers are not blocked. An entry that exists all the
+    /// time is returned exactly once; one that is inserted or removed during the iteration may or
+    /// may not be.
     pub fn entries(&self) -> Entries<'_, P> {
         self.entries_from(Position::default())
     }
 
-    /// Resumes from a position that [`Entries::position`] returned.
+    /// Resumes an iteration from a position that [`Entries::position`] returned.
     pub fn entries_from(&self, position: Position) -> Entries<'_, P> {
         let page = PageBuffer::new(self.pages.page_size());
         let next = Some(position.0);
@@ -87,8 +88,8 @@ impl<P: Pages> HashIndex<P> {
         }
     }
 
-    /// Returns the size of the index, by a walk over all pages; exact if no thread writes
-    /// meanwhile.
+    /// Returns the size of the index, by a walk over all pages. It is exact if no thread writes
+    /// during the walk.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -101,7 +102,7 @@ impl<P: Pages> HashIndex<P> {
             step += 1;
             next = place.next;
             stats.height = stats.height.max(u64::from(place.depth) + 1);
-            // Each directory but the root is counted where its first child is.
+            // Each directory except the root is counted where its first child is.
             stats.directories += u64::from(place.begun);
             if place.is_copied {
                 let bucket = Bucket(page.view());
@@ -118,8 +119,8 @@ impl<P: Pages> HashIndex<P> {
         Ok(stats)
     }
 
-    /// Copies the entries of the bucket of `from` whose hashes are not below it; returns the hash
-    /// at which the next bucket begins, or `None` at the end.
+    /// Copies the entries of the bucket of `from` whose hashes are not below `from`. Returns the
+    /// hash at which the next bucket begins, or `None` at the end.
     pub(crate) fn batch(&self, from: u64, batch: &mut Batch) -> Result<Option<u64>, PoolError> {
         let (mut page, step) = batch.begin(self.pages.page_size());
         let copied = self.copy_bucket(from, &mut page, step);
@@ -138,7 +139,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(copied?.next)
     }
 
-    /// Copies the bucket of `hash`, which is a position, and returns its successor.
+    /// Copies the bucket of `hash`, which is a position; returns the step to its successor.
     fn copy_bucket(
         &self,
         hash: u64,
@@ -200,24 +201,25 @@ impl<P: Pages> HashIndex<P> {
 
 /// One step of an iteration.
 struct Step {
-    /// `true` if there was a bucket, which was copied.
+    /// True if there was a bucket, which was copied.
     is_copied: bool,
     /// The hash at which the next bucket begins.
     next: Option<u64>,
-    /// Leading bits that the bucket's hashes share.
+    /// Number of leading bits that the bucket's hashes share.
     bits: u32,
     depth: u8,
-    /// Directories below the root whose first child this is.
+    /// Number of directories below the root whose first child this is.
     begun: u8,
 }
 
-/// Counts those of the `depth` directories below the root on the path of `hash` that begin with it.
+/// Counts the directories that begin with `hash`, among the `depth` directories below the root on
+/// its path.
 fn directories_begun(hash: u64, bits: u32, depth: u8) -> u8 {
     (1..=depth).filter(|&d| prefix_of(hash, bits * u32::from(d)) == hash).count() as u8
 }
 
 impl<P: Pages> Entries<'_, P> {
-    /// Returns the position after the entries of the current bucket; `None` at the end.
+    /// Returns the position after the entries of the current bucket, or `None` at the end.
     pub fn position(&self) -> Option<Position> {
         self.next.map(Position)
     }

@@ -28,17 +28,17 @@ pub enum WriteError {
         key: usize,
         /// Bytes of the value.
         value: usize,
-        /// Most bytes of both.
+        /// Maximum length of both together.
         max: usize,
     },
-    /// The bucket is full, and cannot be split, since the hashes of its keys agree in all bits that
-    /// directories can tell apart: keys were chosen to collide.
+    /// The bucket is full and cannot be split, since the hashes of its keys agree in all bits that
+    /// directories can distinguish: the keys were chosen to collide.
     #[error(
         "no room for the key: more keys than fit on a page agree in {bits} bits of their hashes; \
          copy the entries into an index with another seed"
     )]
     Collisions {
-        /// Bits that directories tell apart.
+        /// Number of bits that directories distinguish.
         bits: u32,
     },
     /// The memory behind the index failed.

@@ -1,4 +1,4 @@
-//! Splits: a full bucket is split, or gets a directory of its own first.
+//! Splits a full bucket, or first gives it a directory of its own.
 
 use millpond_base::AccessKind;
 
@@ -20,7 +20,7 @@ enum Grown {
     Never,
 }
 
-/// Sets the depth of all slots of a run to `depth`.
+/// Sets the depth of all slots of a run.
 pub(crate) fn set_depth(page: &mut [u8], form: Directory, index: usize, depth: u8) {
     debug_assert!(index.is_multiple_of(run_of(form, depth)), "a run is aligned to its length");
     debug_assert!(u32::from(depth) <= form.bits());
@@ -31,8 +31,8 @@ pub(crate) fn set_depth(page: &mut [u8], form: Directory, index: usize, depth: u
 }
 
 impl<P: Pages> HashIndex<P> {
-    /// Makes room for `bytes` more in the bucket of `hash`, or splits it once; `false` if it cannot
-    /// be split.
+    /// Makes room for `bytes` more in the bucket of `hash`, or splits it once. Returns `false` if
+    /// it cannot be split.
     #[cold]
     pub(crate) fn grow(&self, hash: u64, bytes: usize) -> Result<bool, PoolError> {
         loop {
@@ -133,7 +133,7 @@ mod tests {
     fn keys_that_collide_in_all_bits_are_refused_and_the_others_stay() {
         let twin = Arc::new(Twin::<Optimistic>::new(512).unwrap());
         let mut index = HashIndex::create(twin, 1, 1).unwrap();
-        // As if hashes had no more bits than the root uses.
+        // Hashes seem to have no more bits than the root uses.
         index.bits_max = index.form.bits();
         let mut inserted = Vec::new();
         let mut refused = 0;

@@ -1,4 +1,4 @@
-//! The index itself: the fields of a handle, and the limits that a page size sets.
+//! The index's handle, and the limits of each page size.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,16 +12,16 @@ use crate::hash_index::error::corrupt;
 use crate::page::{Directory, PageHeader, PageType};
 use crate::pool::{Anchor, NewPage, Pages, PoolError, Read};
 
-/// The limits of entries at some page size.
+/// Limits of entries at one page size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Most bytes of a key and its value together: a bucket has room for at least four such
+    /// Maximum length of a key and its value together: a bucket has room for at least four such
     /// entries. 1000 at a page size of 4096.
     pub entry_max: usize,
 }
 
 impl Limits {
-    /// Returns the limits at a page size in bytes.
+    /// Returns the limits for a page size in bytes.
     pub const fn of(page_size: usize) -> Limits {
         Limits { entry_max: ((page_size - SLOTS) / 4 - SLOT - record_len(0, 0)) & !1 }
     }
@@ -35,7 +35,7 @@ pub struct HashIndex<P: Pages> {
     pub(crate) form: Directory,
     pub(crate) limits: Limits,
     pub(crate) seed: u64,
-    /// Hash bits that directories may use.
+    /// Number of hash bits that directories may use.
     pub(crate) bits_max: u32,
     root: AtomicU64,
 }
@@ -45,7 +45,7 @@ impl<P: Pages> HashIndex<P> {
     /// random one prevents an attacker from choosing keys that collide.
     ///
     /// # Errors
-    /// No memory or no page for its root.
+    /// There is no memory or no page for the root.
     pub fn create(pages: Arc<P>, owner: u32, seed: u64) -> Result<HashIndex<P>, PoolError> {
         let (anchor, root) =
             pages.anchor_new(NewPage { owner, kind: PageType::HASH_ROOT, level: LEVEL_ROOT })?;
@@ -60,7 +60,7 @@ impl<P: Pages> HashIndex<P> {
     /// Opens the index whose root is the page `root`.
     ///
     /// # Errors
-    /// No memory, the root could not be read, or it is no root of a hash index.
+    /// There is no memory, or the root could not be read, or is no root of a hash index.
     pub fn open(pages: Arc<P>, owner: u32, root: PageId) -> Result<HashIndex<P>, PoolError> {
         let anchor = pages.anchor_of(owner, root)?;
         let seed = pages.run(|mtr| {
@@ -97,12 +97,12 @@ impl<P: Pages> HashIndex<P> {
         self.owner
     }
 
-    /// Returns the memory that holds its pages.
+    /// Returns the memory that holds the index's pages.
     pub fn pages(&self) -> &Arc<P> {
         &self.pages
     }
 
-    /// Returns the anchor, which holds its root's swip.
+    /// Returns the anchor, which holds the root's swip.
     pub fn anchor(&self) -> Anchor {
         self.anchor
     }
@@ -117,9 +117,9 @@ impl<P: Pages> HashIndex<P> {
         xxh3_64_with_seed(key, self.seed)
     }
 
-    /// Puts the name of an entry into `name`: its key's hash, then the key. Locks, undo records and
-    /// versions know an entry by its name, so they are in the order in which the index keeps its
-    /// entries, and a scan finds those of a bucket side by side.
+    /// Writes the name of an entry into `name`: its key's hash, then the key. Locks, undo records
+    /// and versions know an entry by its name. So they are in the order in which the index keeps
+    /// its entries, and a scan finds those of a bucket side by side.
     #[inline]
     pub fn name_entry(&self, key: &[u8], name: &mut Vec<u8>) {
         name.clear();
@@ -137,8 +137,8 @@ impl<P: Pages> HashIndex<P> {
     }
 }
 
-/// Level of the root. Each directory below has one less: the height of the index above a bucket
-/// varies, but a child's level is below its parent's.
+/// Level of the root; each directory below has one less. The height of the index above a bucket
+/// varies, but a child's level is always below its parent's.
 const LEVEL_ROOT: u8 = 15;
 
 /// Returns the hash and the key of an entry's name.

@@ -13,7 +13,7 @@ pub struct DirectoryKind;
 /// Page types that hold swips, and their kinds: to be registered with a pool before use.
 pub const KINDS: [(PageType, &dyn Kind); 1] = [(PageType::HASH_ROOT, &DirectoryKind)];
 
-/// Verifies which hashes a page is for: the number of leading bits, and the bits.
+/// Verifies the range of hashes of a page: the number of leading bits, and the bits.
 fn verify_range(found: (u32, u64), expected: (u32, u64)) -> Result<(), String> {
     if found == expected {
         return Ok(());
@@ -38,14 +38,14 @@ impl Kind for DirectoryKind {
         }
     }
 
-    /// Buckets hold no swips.
+    /// Returns whether the child is a directory: buckets hold no swips.
     fn leads_on(&self, page: View<'_>, at: usize) -> bool {
         let form = Directory::of(page.len());
         let i = at.saturating_sub(form.swip_at(0)) / 8;
         page.u8(form.byte_at(i.min(form.fan_out() - 1))) & DIRECTORY_FLAG != 0
     }
 
-    /// The child is for the hashes that its slot leads to.
+    /// Checks that the child is for the hashes that its slot leads to.
     fn verify_child(&self, page: View<'_>, at: usize, child: View<'_>) -> Result<(), String> {
         let form = Directory::of(page.len());
         let i = at.saturating_sub(form.swip_at(0)) / 8;
@@ -72,7 +72,7 @@ impl Kind for DirectoryKind {
         verify_range((u32::from(page.u8(USED)), page.u64(PREFIX)), (0, 0))
     }
 
-    /// Every page of an index states which hashes it is for, and so where its swip is.
+    /// Finds the swip of a page by the page's range of hashes, which every page of an index states.
     fn find(&self, page: View<'_>, word: u64, child: View<'_>) -> Option<usize> {
         let form = Directory::of(page.len());
         let used = u32::from(page.u8(USED)).min(63);

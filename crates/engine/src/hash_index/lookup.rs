@@ -1,8 +1,8 @@
-//! Looking up one key.
+//! Looks up single keys.
 //!
-//! [`HashIndex::get`] copies the value while its bucket is read optimistically; the caller's
+//! [`HashIndex::get`] copies the value while its bucket is read optimistically. The caller's
 //! closure sees the copy after validation, outside the attempt: it runs once, and under no latch.
-//! [`HashIndex::read`] latches the bucket in shared mode instead, at the version that was read, and
+//! [`HashIndex::read`] instead latches the bucket in shared mode, at the version that was read, and
 //! the closure sees the value in its page.
 
 use millpond_base::AccessKind;
@@ -14,12 +14,12 @@ use crate::hash_index::index::HashIndex;
 use crate::page::Scratch;
 use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Read, Shared, Try};
 
-/// Bytes of a bucket that are prefetched, its header and the first slots; and of a value that is to
-/// be latched.
+/// Bytes to prefetch: of a bucket, its header and the first slots; and of a value whose bucket is
+/// about to be latched.
 const AHEAD: usize = 256;
 
 impl<P: Pages> HashIndex<P> {
-    /// Calls `f` with the value of `key` and returns its result; `None` if there is no such key.
+    /// Calls `f` with the value of `key` and returns its result, or `None` if there is no such key.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -29,11 +29,11 @@ impl<P: Pages> HashIndex<P> {
         Ok(if self.find(key, Some(&mut scratch))? { Some(f(scratch.bytes())) } else { None })
     }
 
-    /// Calls `f` with the value of `key` in its page, without a copy, and returns its result;
-    /// `None` if there is no such key.
+    /// Calls `f` with the value of `key` in its page, without a copy, and returns its result.
+    /// Returns `None` if there is no such key.
     ///
-    /// `f` runs once, under the bucket's shared latch; the rules of
-    /// [`BTree::read`](crate::btree::BTree::read) hold for it.
+    /// `f` runs once, under the bucket's shared latch. It must follow the rules of
+    /// [`BTree::read`](crate::btree::BTree::read).
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -42,7 +42,8 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.hold(key)?.map(|held| f(held.bytes())))
     }
 
-    /// Puts the value of `key` into `out`; `false`, and `out` empty, if there is no such key.
+    /// Copies the value of `key` to `out`. Returns `false`, and empties `out`, if there is no such
+    /// key.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -59,7 +60,7 @@ impl<P: Pages> HashIndex<P> {
         self.get(key, <[u8]>::to_vec)
     }
 
-    /// Returns whether `key` is there.
+    /// Returns whether `key` exists.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -67,7 +68,7 @@ impl<P: Pages> HashIndex<P> {
         self.find(key, None)
     }
 
-    /// Returns whether `key` is there; if so, its value is copied to `scratch`.
+    /// Returns whether `key` exists, and copies its value to `scratch`, if given.
     #[inline]
     pub(crate) fn find(
         &self,
@@ -86,8 +87,8 @@ impl<P: Pages> HashIndex<P> {
         })
     }
 
-    /// Returns the value of `key`, its bucket latched in shared mode; `None` if there is no such
-    /// key.
+    /// Returns the value of `key`, with its bucket latched in shared mode, or `None` if there is no
+    /// such key.
     #[inline(never)]
     pub(crate) fn hold(&self, key: &[u8]) -> Result<Option<Shared<'_>>, PoolError> {
         let pages: &P = &self.pages;
@@ -103,7 +104,7 @@ impl<P: Pages> HashIndex<P> {
         })
     }
 
-    /// Returns the bucket with the entry of `key`, and the entry's offsets; both are valid once the
+    /// Returns the bucket with the entry of `key`, and the entry's offsets. Both are valid once the
     /// bucket was validated.
     #[inline(always)]
     fn look<'o>(

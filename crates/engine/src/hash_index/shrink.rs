@@ -1,4 +1,4 @@
-//! Merges: of neighbouring buckets, of directories with one child; and removing everything.
+//! Merges neighbouring buckets, and directories with one child; removes all entries.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ use crate::page::edit::put_u64;
 use crate::page::{PageBuffer, View};
 use crate::pool::{ANCHOR_SWIP, MiniTransaction, Pages, PoolError, Read, Swip, Try, Write};
 
-/// Two neighbours merge if together they fill at most this many tenths of a bucket.
+/// Two neighbours are merged if they fill at most this many tenths of a bucket together.
 const MERGED_TENTHS: usize = 7;
 
 /// A bucket that was freed.
@@ -25,20 +25,21 @@ struct Dropped {
 }
 
 impl<P: Pages> HashIndex<P> {
-    /// Merges the bucket of `hash` with its neighbour while both fit into one, upwards.
+    /// Merges the bucket of `hash` with its neighbour as long as the two fit into one. Replaces a
+    /// directory that is left with one child by the child.
     #[cold]
     pub(crate) fn shrink(&self, hash: u64) -> Result<(), PoolError> {
         loop {
             match self.pages.run(|mtr| self.attempt_shrink(mtr, hash)) {
                 Ok(true) => {}
-                // The write that led here is applied, and must not be reported as failed.
+                // The write that caused this merge is applied, and must not be reported as failed.
                 Ok(false) | Err(PoolError::Held { .. }) => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Merges once; `false` if there is nothing to merge.
+    /// Merges once; returns `false` if there is nothing to merge.
     fn attempt_shrink<'o>(&self, mtr: &'o MiniTransaction<'o, P>, hash: u64) -> Try<bool> {
         let place = self.descend::<true>(mtr, hash)?;
         if place.slot.depth == 0 {
@@ -138,8 +139,8 @@ impl<P: Pages> HashIndex<P> {
         Ok(true)
     }
 
-    /// Removes every entry and frees every page but the root; returns the number of entries. The
-    /// index is empty afterwards, if no other thread writes to it meanwhile.
+    /// Removes every entry and frees every page except the root; returns the number of entries. The
+    /// index is empty afterwards, if no other thread writes to it in the meantime.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -193,7 +194,7 @@ impl<P: Pages> HashIndex<P> {
     }
 }
 
-/// Merges the entries of `other`, for which there is room, into `bucket`.
+/// Merges the entries of `other` into `bucket`, which has room for them.
 fn join(mut bucket: BucketMut<'_>, other: View<'_>) {
     let (a, b) = (PageBuffer::copy_of(bucket.0), PageBuffer::of_view(other));
     let (left, right) = (Bucket(a.view()), Bucket(b.view()));

@@ -1,5 +1,5 @@
 //! Pages of an index as they are on storage, read one by one, without a pool: for checks of a store
-//! and for salvage of a damaged one. They must have been found sound by
+//! and for salvage of a damaged one. The caller has found the pages sound by
 //! [`check_page`](crate::hash_index::check_page).
 
 use std::ops::RangeInclusive;
@@ -14,13 +14,13 @@ use crate::pool::Swip;
 /// A child of a directory, as its parent describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredChild {
-    /// Offset of its swip in the directory's page.
+    /// Offset of the child's swip in the directory's page.
     pub at: usize,
-    /// Its swip; null if there is no bucket.
+    /// The child's swip; null if there is no bucket.
     pub swip: Swip,
-    /// `true` if it is a directory, `false` if it is a bucket.
+    /// True for a directory, false for a bucket.
     pub is_directory: bool,
-    /// The hashes of all keys below.
+    /// Hashes of all keys below.
     pub hashes: RangeInclusive<u64>,
 }
 
@@ -29,7 +29,7 @@ fn range_of(prefix: u64, bits: u32) -> RangeInclusive<u64> {
     low..=low | u64::MAX.checked_shr(bits).unwrap_or(0)
 }
 
-/// Returns the hashes that a directory or a bucket is for.
+/// Returns the range of hashes of a directory or a bucket.
 pub fn stored_hashes(page: View<'_>) -> RangeInclusive<u64> {
     let is_directory = PageHeader::type_in(page) == PageType::HASH_ROOT;
     let bits = if is_directory { u32::from(page.u8(USED)) } else { Bucket(page).bits() };
@@ -68,7 +68,7 @@ pub fn stored_entry<'b>(page: View<'_>, bytes: &'b [u8], i: usize) -> (&'b [u8],
     parts(bytes, Bucket(page).entry(i))
 }
 
-/// Returns the hash of a key in an index with that seed, see
+/// Returns the hash of a key in an index with the given seed, see
 /// [`seed_in`](crate::hash_index::seed_in).
 pub fn hash_of(key: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(key, seed)

@@ -1,7 +1,7 @@
-//! Appending records, and growing the tree of directories for them.
+//! Appends records, and grows the tree of directories for them.
 //!
 //! A record is inserted into the last data page, or into a page with room that a removal left. Each
-//! attempt makes one change that is complete in itself: it fills a page, or allocates a data page
+//! attempt makes one change that is complete in itself. It fills a page, or allocates a data page
 //! or a directory, or makes the root one level higher by moving its content into a new child.
 
 use std::sync::atomic::Ordering;
@@ -24,27 +24,27 @@ struct Open<'o, P: Pages> {
     count: usize,
 }
 
-/// Use of an id that a record could get.
+/// Decision about an id that a record could get.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Placing {
-    /// Another one is looked for.
+    /// The id is refused, and the search goes on.
     Refuse,
-    /// The id is returned, and the record is inserted later, if there is still room then.
+    /// The id is returned. The record is inserted later, if there is still room then.
     Choose,
     /// The record is inserted.
     Insert,
 }
 
-/// An item to be inserted, and the use of an id that it could get: a free one, or that of a record
-/// that this transaction removed.
+/// An item to insert, and the decision about an id that it could get: a free one, or that of a
+/// record that this transaction removed.
 pub(crate) struct Wanted<'a, 'm> {
     pub(crate) new: New<'a>,
     pub(crate) may: &'m mut dyn FnMut(RecordId, Option<u64>) -> Placing,
 }
 
 impl Wanted<'_, '_> {
-    /// Inserts it into a data page, or chooses its place there; returns the place, or `None` if
-    /// there is none for it.
+    /// Inserts the item into a data page, or only chooses its place there. Returns the place, or
+    /// `None` if the page has none for it.
     pub(crate) fn put_into<P: Pages>(&mut self, page: &mut Write<'_, P>) -> Option<RecordId> {
         let data = Data(page.view());
         let (number, mut placing) = (data.number(), Placing::Refuse);
@@ -69,12 +69,12 @@ impl<P: Pages> Heap<P> {
         Ok(self.put(New::Record(record))?)
     }
 
-    /// Appends many records in their order, page by page, without searching for gaps; `each` is
-    /// called with every id. Returns the number of records.
+    /// Appends many records in order, page by page, without searching for gaps. Calls `each` with
+    /// every id; returns the number of records.
     ///
     /// # Errors
-    /// A record is too long, or the memory behind the heap failed; the records before that one are
-    /// there, and `each` was called for them.
+    /// A record is too long, or the memory behind the heap failed. The records before that one are
+    /// in the heap, and `each` was called for them.
     pub fn append_all<R: AsRef<[u8]>>(
         &self,
         records: impl IntoIterator<Item = R>,
@@ -116,9 +116,9 @@ impl<P: Pages> Heap<P> {
         if len > max { Err(WriteError::TooLong { len, max }) } else { Ok(()) }
     }
 
-    /// Finds an id for a record, and inserts the record if `may` returns that; returns the id. Ids
-    /// are offered until `may` accepts one. If the place is that of a record that a transaction
-    /// removed, `may` receives the transaction. It is called under the page's latch.
+    /// Finds an id for a record and returns it; inserts the record if `may` decides so. Offers ids
+    /// to `may` until it accepts one. If the place is that of a record that a transaction removed,
+    /// `may` receives the transaction. `may` is called under the page's latch.
     ///
     /// # Errors
     /// See [`Heap::append`].
@@ -133,7 +133,7 @@ impl<P: Pages> Heap<P> {
 
     /// Inserts an item into any page with room.
     pub(crate) fn put(&self, new: New<'_>) -> Result<RecordId, PoolError> {
-        // The place of a removed record is its transaction's.
+        // The place of a removed record belongs to its transaction.
         let may = &mut |_, removed: Option<u64>| match removed {
             None => Placing::Insert,
             Some(_) => Placing::Refuse,
@@ -156,8 +156,8 @@ impl<P: Pages> Heap<P> {
         Ok(id)
     }
 
-    /// Calls `fill` with the last data page, and with new ones after it until it returns that it
-    /// inserted an item.
+    /// Calls `fill` with the last data page, and with new ones after it, until it returns `true`:
+    /// it has inserted an item.
     fn at_tail(&self, fill: &mut impl FnMut(&mut Write<'_, P>) -> bool) -> Result<(), PoolError> {
         while !self.pages.run(|mtr| self.attempt_tail(mtr, fill))? {}
         Ok(())
@@ -190,7 +190,8 @@ impl<P: Pages> Heap<P> {
                 if count < self.form.fan_out() {
                     open = Some(Open { directory, level, count });
                 } else {
-                    // It may be the root, which is upgraded next: this read must have ended.
+                    // The directory may be the root, which is upgraded next: this read must have
+                    // ended.
                     drop(directory);
                 }
                 break;
@@ -222,7 +223,7 @@ impl<P: Pages> Heap<P> {
         filled
     }
 
-    /// Allocates one more child of a directory; a data page is filled at once.
+    /// Allocates one more child of a directory. If it is a data page, fills it at once.
     fn add_child<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -285,7 +286,7 @@ impl<P: Pages> Heap<P> {
     }
 }
 
-/// Returns the most free space that a directory records for a child.
+/// Returns the largest free space that a directory records for a child.
 pub(crate) fn most_room(form: Directory, view: View<'_>) -> u8 {
     (0..count_in(form, view)).map(|i| view.u8(form.byte_at(i))).max().unwrap_or(0)
 }
@@ -313,7 +314,7 @@ mod tests {
             by == Some(75)
         });
         assert_eq!((slot, offered), (Some(5), vec![(2, Some(72)), (5, Some(75))]));
-        // A free slot first, then one behind the last.
+        // A free slot comes first, then one behind the last.
         data.remove(4);
         data.remove(n - 1);
         let read = data.read();

@@ -1,4 +1,4 @@
-//! Changing and removing one record.
+//! Changes and removes single records.
 
 use crate::heap::data::{Data, DataMut, Form, ID, Item, New, bytes_of};
 use crate::heap::error::{WriteError, corrupt};
@@ -16,7 +16,7 @@ enum Step {
 
 /// A record whose pages are latched exclusively.
 pub(crate) struct HeldRecord<'o, P: Pages> {
-    /// The page of its id.
+    /// The page that its id names.
     pub(crate) page: Write<'o, P>,
     /// The item in its slot: the record itself, or the forward to its guest.
     pub(crate) item: Item,
@@ -25,14 +25,14 @@ pub(crate) struct HeldRecord<'o, P: Pages> {
 
 /// The guest of a forwarded record.
 pub(crate) struct HeldGuest<'o, P: Pages> {
-    /// Its page; `None` if it is on the forward's own page.
+    /// The guest's page; `None` if it is the forward's own page.
     pub(crate) other: Option<Write<'o, P>>,
-    /// Its place.
+    /// The guest's place.
     pub(crate) target: RecordId,
     pub(crate) item: Item,
 }
 
-/// The outcome of making a slot a forward.
+/// Outcome of making a slot a forward.
 pub(crate) enum Forwarded {
     /// There is no record in the slot.
     Missing,
@@ -42,8 +42,8 @@ pub(crate) enum Forwarded {
     Again(RecordId),
 }
 
-/// Returns the item in a slot of a latched page, checked to be inside the heap; `None` if the slot
-/// is free.
+/// Returns the item in a slot of a latched page, or `None` if the slot is free. Checks that the
+/// item is inside the heap.
 pub(crate) fn item_of<P: Pages>(page: &Write<'_, P>, slot: usize) -> Try<Option<Item>> {
     let data = Data(page.view());
     match data.item(slot) {
@@ -65,8 +65,8 @@ pub(crate) fn empty<P: Pages>(page: &mut Write<'_, P>, slot: usize) -> RoomLeft 
 }
 
 impl<P: Pages> Heap<P> {
-    /// Replaces a record; `false` if there is none. A record that outgrows its page moves, and
-    /// keeps its id.
+    /// Replaces a record; returns `false` if there is none. A record that outgrows its page moves,
+    /// and keeps its id.
     ///
     /// # Errors
     /// The record is too long, or the memory behind the heap failed.
@@ -79,9 +79,9 @@ impl<P: Pages> Heap<P> {
         }
     }
 
-    /// Lets `f` change the bytes of a record, but not their number; `None` if there is no such
-    /// record. `f` runs once, under exclusive latches, so it must be short and must not use the
-    /// store. If it panics, the latches are released, and the record stays as `f` left it.
+    /// Calls `f` to change the bytes of a record, but not their number. Returns `None` if there is
+    /// no such record. `f` runs once, under exclusive latches, so it must be short and must not use
+    /// the store. If it panics, the latches are released, and the record stays as `f` left it.
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -108,7 +108,7 @@ impl<P: Pages> Heap<P> {
         })
     }
 
-    /// Removes a record; `false` if there is none.
+    /// Removes a record; returns `false` if there is none.
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -125,8 +125,8 @@ impl<P: Pages> Heap<P> {
         Ok(self.take(id, Some(&mut old))?.then_some(old))
     }
 
-    /// Latches the page of a record and, if it is forwarded, its guest's; `None` if there is no
-    /// such record.
+    /// Latches the page of a record and, if it is forwarded, its guest's. Returns `None` if there
+    /// is no such record.
     pub(crate) fn held<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -246,7 +246,7 @@ impl<P: Pages> Heap<P> {
         left.map_or(Ok(()), |left| self.record_room(left))
     }
 
-    /// Removes a record, and copies it to `old`; `false` if there is none.
+    /// Removes a record and copies it to `old`; returns `false` if there is none.
     fn take(&self, id: RecordId, mut old: Option<&mut Vec<u8>>) -> Result<bool, PoolError> {
         let taken = self.pages.run(|mtr| {
             let Some(record) = self.held(mtr, id)? else { return Ok(None) };

@@ -1,8 +1,8 @@
-//! Checking a heap.
+//! Checks a heap.
 //!
 //! [`check_page`] checks one page by itself and trusts nothing in it: any bytes are read without a
-//! panic. [`Heap::check`] walks all pages that can be reached, compares children with their
-//! parents, and forwards with guests. It is for a heap that no thread changes meanwhile.
+//! panic. [`Heap::check`] walks all reachable pages, and compares children with their parents, and
+//! forwards with guests. No thread may change the heap during that check.
 
 use std::collections::{HashMap, HashSet};
 
@@ -53,18 +53,18 @@ pub enum Violation {
     /// Two swips lead to the page.
     #[error("two swips lead to the page")]
     Twice,
-    /// The page is not the one with the number that leads to it.
+    /// The page has another number than its place demands.
     #[error("the page says it begins with number {found}, not {expected}")]
     Number {
         /// Number as the page states.
         found: u64,
-        /// Number that leads to it.
+        /// Number that its place demands.
         expected: u64,
     },
     /// A directory states more children than fit.
     #[error("the directory says it has {count} children")]
     Children {
-        /// Children, as it states them.
+        /// Number of children that it states.
         count: u16,
     },
     /// A slot behind the last child holds a swip.
@@ -85,7 +85,7 @@ pub enum Violation {
         /// Bytes of garbage.
         garbage: usize,
     },
-    /// The header counts other slots than are in use.
+    /// The header's count of slots in use is wrong.
     #[error("{found} slots are in use, not {expected}")]
     InUse {
         /// Slots in use.
@@ -98,7 +98,7 @@ pub enum Violation {
     Outside {
         /// Index of the slot.
         slot: usize,
-        /// Its offset, as its slot states it.
+        /// Offset of the item, as its slot states it.
         at: usize,
     },
     /// Records overlap, or the garbage between them was not counted.
@@ -122,7 +122,7 @@ pub enum Violation {
     Guest {
         /// Place of the record.
         at: RecordId,
-        /// The record that it states it is.
+        /// The id in the guest.
         id: RecordId,
     },
 }
@@ -132,7 +132,7 @@ pub enum Violation {
 pub struct Report {
     /// Pages that can be reached: all of them belong to the heap.
     pub pages: HashSet<PageId>,
-    /// Records in them.
+    /// Number of records in the pages.
     pub records: u64,
     /// The violations, each with its page.
     pub violations: Vec<(PageId, Violation)>,
@@ -198,20 +198,20 @@ fn check_data(view: View<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// A page to be checked, and its parent's description of it.
+/// A page to check, as its parent describes it.
 struct Expected {
     first: u64,
     level: u8,
-    /// Pages above.
+    /// Number of pages above.
     depth: u8,
 }
 
 /// Forwards and guests that the walk found.
 #[derive(Default)]
 struct Moves {
-    /// By record: where its forward leads, and the page of the forward.
+    /// By record id: the place that its forward leads to, and the page of the forward.
     forwards: HashMap<RecordId, (RecordId, PageId)>,
-    /// By place: the record that is there, and its page.
+    /// By place: the id of the guest there, and its page.
     guests: HashMap<RecordId, (RecordId, PageId)>,
 }
 
@@ -292,7 +292,7 @@ impl<P: Pages> Heap<P> {
         }
     }
 
-    /// Copies a page whose ancestors were found sound; `None` if there is none.
+    /// Copies a page whose ancestors were found sound; returns `None` if there is none.
     fn copy_at(
         &self,
         expected: &Expected,

@@ -1,4 +1,4 @@
-//! Removing everything.
+//! Removes all records.
 
 use std::sync::atomic::Ordering;
 
@@ -11,8 +11,8 @@ use crate::page::edit::{put_bytes, put_u64};
 use crate::pool::{ANCHOR_SWIP, MiniTransaction, Pages, PoolError, Read, Swip, Try, Write};
 
 impl<P: Pages> Heap<P> {
-    /// Removes every record and frees every page but the root, the last page first. Use it while no
-    /// other thread writes; ids begin at 0 again.
+    /// Removes every record and frees every page except the root, the last page first. Use it while
+    /// no other thread writes. Ids begin at 0 again.
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -45,7 +45,7 @@ impl<P: Pages> Heap<P> {
         Ok(())
     }
 
-    /// Frees the last page that has no children; `false` if only the root is left.
+    /// Frees the last page that has no children; returns `false` if only the root is left.
     fn attempt_drop_last<'o>(&self, mtr: &'o MiniTransaction<'o, P>) -> Try<bool> {
         let (mut directory, mut level) = self.root_page(mtr)?;
         let mut parent: Option<Read<'o, P>> = None;

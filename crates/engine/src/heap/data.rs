@@ -18,8 +18,8 @@
 //!      …       free
 //!   heap       records, each with room for at least 8 bytes, so that any can become a forward
 //! ```
-//! Everything below is safe on arbitrary bytes: offsets are checked, loops are bounded by what fits
-//! on the page.
+//! Everything below is safe on arbitrary bytes: offsets are checked, and loops are bounded by the
+//! page size.
 
 use crate::page::edit::{put_bytes, put_u16, put_u32, put_u64};
 use crate::page::{PageBuffer, PageHeader, PageType, View};
@@ -28,13 +28,13 @@ const SLOT_COUNT: usize = 32;
 const IN_USE: usize = 34;
 const HEAP: usize = 36;
 const GARBAGE: usize = 40;
-/// The page's number, here and the first one below in directories.
+/// Offset of the page's number; in directories, of the number of the first data page below.
 pub(crate) const NUMBER: usize = 48;
 /// Offset of the slots.
 pub(crate) const SLOTS: usize = 56;
 /// Bytes of a slot.
 pub(crate) const SLOT: usize = 4;
-/// Slots behind the last one that a record may get.
+/// Number of slots behind the last one that a record may get.
 const NEW_SLOTS: usize = 16;
 /// Bytes of an id in a forward or before a guest.
 pub(crate) const ID: usize = 8;
@@ -44,12 +44,12 @@ pub(crate) const ID: usize = 8;
 pub(crate) enum Form {
     /// A record.
     Record,
-    /// The id of where the record is.
+    /// The id of the place where the record is now.
     Forward,
     /// A record that is known by the id of its forward.
     Guest,
-    /// A record that a transaction removed: its slot and its bytes stay reserved, so that nobody
-    /// gets its id and undo finds room, until the transaction is over.
+    /// A record that a transaction removed. Its slot and its bytes stay reserved until the
+    /// transaction is over, so that no other record gets its id and undo finds room.
     Removed,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Item {
     pub(crate) len: usize,
 }
 
-/// Bytes of the heap for an item of `len` bytes.
+/// Returns the number of bytes of the heap that an item of `len` bytes takes.
 #[inline(always)]
 pub(crate) const fn room(len: usize) -> usize {
     let len = if len < ID { ID } else { len };
@@ -78,13 +78,13 @@ impl<'a> Data<'a> {
         PageHeader::type_in(self.0) == PageType::HEAP_DATA
     }
 
-    /// Number of slots, at most as many as fit.
+    /// Returns the number of slots, limited to those that fit on the page.
     #[inline(always)]
     pub(crate) fn slots(self) -> usize {
         usize::from(self.0.u16(SLOT_COUNT)).min(self.0.len().saturating_sub(SLOTS) / SLOT)
     }
 
-    /// Slots that are not free, as the header states.
+    /// Returns the number of slots in use, as the header states it.
     pub(crate) fn in_use(self) -> usize {
         usize::from(self.0.u16(IN_USE))
     }
@@ -112,7 +112,7 @@ impl<'a> Data<'a> {
             && self.in_use() <= slots
     }
 
-    /// Free bytes, garbage included.
+    /// Returns the number of free bytes, garbage included.
     pub(crate) fn free(self) -> usize {
         (self.heap() + self.garbage()).saturating_sub(SLOTS + self.slots() * SLOT)
     }
@@ -123,8 +123,8 @@ impl<'a> Data<'a> {
         self.free() >= room(len) + slot
     }
 
-    /// Returns the item in slot `i`; `None` if the slot is free, or does not exist. The item may be
-    /// outside the page.
+    /// Returns the item in slot `i`, or `None` if the slot is free or does not exist. The item may
+    /// be outside the page.
     #[inline(always)]
     pub(crate) fn item(self, i: usize) -> Option<Item> {
         if i >= self.slots() {
@@ -164,7 +164,7 @@ impl<'a> Data<'a> {
         {
             return Some(slot);
         }
-        // Slots that nobody has had yet may be refused: somebody has seen that they are free.
+        // New slots may be refused, too: another transaction may have seen that they are free.
         let mut new = (n..n + NEW_SLOTS).take_while(|i| free >= need + (i + 1 - n) * SLOT);
         let new = new.find(|&i| may(i, None));
         new.or_else(|| {
@@ -195,7 +195,7 @@ impl<'a> Data<'a> {
     }
 }
 
-/// Returns the record's bytes of an item; none for a forward, or if it is outside the page.
+/// Returns an item's bytes of the record: none for a forward, or if the item is outside the page.
 pub(crate) fn bytes_of(page: &[u8], item: Item) -> &[u8] {
     let skip = if item.form == Form::Record { 0 } else { ID };
     page.get(item.at + skip..(item.at + item.len).max(item.at + skip)).unwrap_or(&[])
@@ -240,7 +240,7 @@ impl DataMut<'_> {
         Data(View::of(self.0))
     }
 
-    /// Initialises an empty page with this number.
+    /// Initialises an empty page with the given number.
     pub(crate) fn init(&mut self, number: u64) {
         put_u16(self.0, SLOT_COUNT, 0);
         put_u16(self.0, IN_USE, 0);
@@ -249,7 +249,8 @@ impl DataMut<'_> {
         put_u64(self.0, NUMBER, number);
     }
 
-    /// Inserts an item into a free slot; `None`, and nothing changed, if there is no room.
+    /// Inserts an item into a free slot and returns the slot. Returns `None`, and changes nothing,
+    /// if there is no room.
     pub(crate) fn insert(&mut self, new: New<'_>) -> Option<usize> {
         let data = self.read();
         if !data.fits(new.len()) {
@@ -279,8 +280,8 @@ impl DataMut<'_> {
         Some(slot)
     }
 
-    /// Inserts an item into slot `slot`, if that is free, not there yet, or of a removed record;
-    /// `false`, and nothing changed, if it is not, or there is no room.
+    /// Inserts an item into slot `slot`, if it is free, new, or has a removed record. Returns
+    /// `false`, and changes nothing, if it is in use or there is no room.
     pub(crate) fn insert_at(&mut self, slot: usize, new: New<'_>) -> bool {
         let (n, free) = (self.read().slots(), self.read().free());
         match self.read().item(slot) {
@@ -339,8 +340,8 @@ impl DataMut<'_> {
         put_u16(self.0, SLOTS + slot * SLOT + 2, new.len() as u16);
     }
 
-    /// Replaces the item in slot `i`, which is in use; `false`, and nothing changed, if there is no
-    /// room. There is always room for a forward.
+    /// Replaces the item in slot `i`, which is in use. Returns `false`, and changes nothing, if
+    /// there is no room. There is always room for a forward.
     pub(crate) fn replace(&mut self, i: usize, new: New<'_>) -> bool {
         let Some(old) = self.read().item(i) else { return false };
         let (before, after) = (room(old.len), room(new.len()));

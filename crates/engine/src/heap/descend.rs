@@ -14,7 +14,7 @@ pub(crate) fn mark(access: AccessKind, depth: u8) -> Mark {
     Mark::of(access).with_kind(PageKind::OTHER, depth)
 }
 
-/// Ends the attempt: the page is not the one its parent describes, unless it changed meanwhile.
+/// Ends the attempt: the page does not match its parent's description, unless it has changed since.
 #[cold]
 pub(crate) fn wrong<P: Pages, T>(page: &Read<'_, P>) -> Try<T> {
     let id = page.header().page().unwrap_or_default();
@@ -39,10 +39,10 @@ pub(crate) struct DataPageSlot<'o, P: Pages> {
     pub(crate) depth: u8,
 }
 
-// A descent is long once it is compiled, and each compiled combination has it: functions here are
-// compiled once, and only look-ups and updates have a copy of their own.
+// A descent is long once it is compiled, and each compiled combination has it. So functions here
+// are compiled once, and only look-ups and updates have a copy of their own.
 impl<P: Pages> Heap<P> {
-    /// Returns the root, and its level, which is valid once the root was validated.
+    /// Returns the root and its level, which is valid once the root was validated.
     #[inline(never)]
     pub(crate) fn root_page<'o>(&self, mtr: &'o MiniTransaction<'o, P>) -> Try<(Read<'o, P>, u8)> {
         self.root_page_here(mtr)
@@ -82,7 +82,7 @@ impl<P: Pages> Heap<P> {
         if is_directory(child.view(), level) { Ok(child) } else { wrong(&child) }
     }
 
-    /// Returns the place of data page `number`; `None` if there is no such page.
+    /// Returns the place of data page `number`, or `None` if there is no such page.
     #[inline(never)]
     pub(crate) fn place<'o>(
         &self,
@@ -120,7 +120,7 @@ impl<P: Pages> Heap<P> {
         }
     }
 
-    /// Returns data page `number`, to be read optimistically; `None` if there is none.
+    /// Returns data page `number` for an optimistic read, or `None` if there is none.
     #[inline(never)]
     pub(crate) fn data_page<'o>(
         &self,
@@ -142,7 +142,7 @@ impl<P: Pages> Heap<P> {
         if Data(page.view()).is_data() { Ok(Some(page)) } else { wrong(&page) }
     }
 
-    /// Returns the data page of a record, latched exclusively; `None` if there is none.
+    /// Returns the data page of a record, latched exclusively, or `None` if there is none.
     #[inline(never)]
     pub(crate) fn data_page_to_write<'o>(
         &self,

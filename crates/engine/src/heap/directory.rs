@@ -17,7 +17,7 @@ use crate::page::{Directory, PageHeader, PageType, View};
 
 pub(crate) const COUNT: usize = 32;
 pub(crate) const LEVEL: usize = 29;
-/// Most levels: ids have no bits for more.
+/// Maximum number of directory levels: ids have no bits for more.
 const LEVELS_MAX: u8 = 12;
 
 /// Returns the level of a directory, as its header states it.
@@ -32,7 +32,7 @@ pub(crate) fn count_in(form: Directory, view: View<'_>) -> usize {
     usize::from(view.u16(COUNT)).min(form.fan_out())
 }
 
-/// Returns which child of a directory of level `level` leads to data page `number`.
+/// Returns the index of the child of a directory of level `level` that leads to data page `number`.
 #[inline(always)]
 pub(crate) fn index_in(form: Directory, level: u8, number: u64) -> usize {
     let shift = form.bits() * u32::from(level.saturating_sub(1));

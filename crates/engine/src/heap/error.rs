@@ -21,9 +21,9 @@ pub enum WriteError {
     /// The record is larger than a page allows.
     #[error("a record of {len} bytes does not fit: records have at most {max} at this page size")]
     TooLong {
-        /// Its bytes.
+        /// Bytes of the record.
         len: usize,
-        /// Most bytes of a record.
+        /// Maximum length of a record in bytes.
         max: usize,
     },
     /// The memory behind the heap failed.

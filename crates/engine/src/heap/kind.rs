@@ -23,13 +23,13 @@ impl Kind for DirectoryKind {
         }
     }
 
-    /// Data pages hold no swips.
+    /// Returns whether the children are directories: data pages hold no swips.
     fn leads_on(&self, page: View<'_>, _: usize) -> bool {
         level_in(page) > 1
     }
 
-    /// The child is for the data pages that its place leads to; directories before the last are
-    /// full.
+    /// Checks that the child is for the data pages that its place leads to. Directories before the
+    /// last one are full.
     fn verify_child(&self, page: View<'_>, at: usize, child: View<'_>) -> Result<(), String> {
         let form = Directory::of(page.len());
         let i = at.saturating_sub(form.swip_at(0)) / 8;
@@ -55,7 +55,7 @@ impl Kind for DirectoryKind {
         }
     }
 
-    /// Every page of a heap states its number, and so where its swip is.
+    /// Finds the swip of a page by the page's number, which every page of a heap states.
     fn find(&self, page: View<'_>, word: u64, child: View<'_>) -> Option<usize> {
         let form = Directory::of(page.len());
         let i = index_in(form, level_in(page), child.u64(NUMBER));

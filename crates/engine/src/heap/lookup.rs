@@ -1,6 +1,6 @@
-//! Reading one record.
+//! Reads single records.
 //!
-//! The record is copied while its page is read optimistically; the caller's closure sees the copy
+//! The record is copied while its page is read optimistically. The caller's closure sees the copy
 //! after validation, outside the attempt: it runs once, and under no latch.
 
 use crate::heap::data::{Data, Form, ID, Item};
@@ -10,7 +10,7 @@ use crate::page::Scratch;
 use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
 
 impl<P: Pages> Heap<P> {
-    /// Calls `f` with a record and returns its result; `None` if there is no such record.
+    /// Calls `f` with a record and returns its result, or `None` if there is no such record.
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -20,7 +20,7 @@ impl<P: Pages> Heap<P> {
         Ok(if self.get_scratch(id, &mut scratch)? { Some(f(scratch.bytes())) } else { None })
     }
 
-    /// Returns whether there is such a record; if so, it is copied to `scratch`.
+    /// Returns whether there is such a record, and copies it to `scratch`.
     #[inline]
     pub(crate) fn get_scratch(
         &self,
@@ -70,7 +70,7 @@ impl<P: Pages> Heap<P> {
                 let target = RecordId(data.id(item));
                 page.validate()?;
                 let guest = self.guest(mtr, id, target, scratch)?;
-                // As long as the forward is unchanged, its guest is there.
+                // While the forward is unchanged, its guest is there.
                 page.validate()?;
                 if guest {
                     return Ok(true);
@@ -81,7 +81,7 @@ impl<P: Pages> Heap<P> {
         }
     }
 
-    /// Copies the guest in `target`, if it is that of `id`.
+    /// Copies the guest in `target`, if it is the one of `id`; returns whether it is.
     fn guest<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,

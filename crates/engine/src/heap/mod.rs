@@ -1,8 +1,8 @@
 //! The heap: records that keep their ids (leanstore IV-E).
 //!
-//! It is a B⁺-tree with the record's number as key, whose keys are nearly dense: the path from a
-//! number to its page is computed, so that inner nodes need no keys, only swips. A radix tree of
-//! directory pages with a fan-out of 2ᵇ leads to data pages; data pages are numbered in the order
+//! A heap is a B⁺-tree with the record's number as key. Its keys are nearly dense, so the path from
+//! a number to its page is computed, and inner nodes need only swips, no keys. A radix tree of
+//! directory pages with a fan-out of 2ᵇ leads to data pages. Data pages are numbered in the order
 //! in which they were allocated, and hold records in slots that keep their numbers. A record's id
 //! is the page's number and the slot.
 //!
@@ -12,21 +12,21 @@
 //!                                      └─ directory (level 1) ─ data 2ᵇ, …
 //! ```
 //! The root keeps its page: when all pages below it are full, its content moves into a new child,
-//! and it is one level higher.
+//! and the root is one level higher.
 //!
 //! A record that no longer fits on its page moves to another one, as a *guest* that carries its id;
-//! a forward stays in its slot. A guest that moves again gets its forward changed: there is never
-//! more than one step. Scans skip guests and follow forwards, so that they see records in the order
-//! of their ids. A removed record leaves free space that is found again; a page without records is
-//! freed, and its number is used again later. What a transaction removes keeps its slot until the
-//! transaction is over (`write.rs`).
+//! a forward stays in its slot. When a guest moves again, its forward is changed, so there is never
+//! more than one step. Scans skip guests and follow forwards, so they see records in the order of
+//! their ids. A removed record leaves free space that is found again. A page without records is
+//! freed, and its number is reused later. A record that a transaction removes keeps its slot until
+//! the transaction is over (`write.rs`).
 //!
 //! # Synchronisation
 //!
 //! Readers validate versions and restart; a reader that follows a forward validates its first page
-//! again once the record is copied. A writer latches the page of its record only, or that and the
-//! guest's. A guest is written before its forward points to it and removed after no forward points
-//! to it any more; an operation that fails in between leaves a guest that no reader sees, which
+//! again once the record is copied. A writer latches only the page of its record, or that page and
+//! the guest's. A guest is written before a forward points to it, and removed after its forward no
+//! longer does. An operation that fails in between leaves a guest that no reader sees, which
 //! [`Heap::check`] reports.
 
 mod append;

@@ -1,9 +1,10 @@
-//! Free space that removals leave: how it is recorded and found, and freeing empty pages.
+//! Records the free space that removals leave, finds it again, and frees empty pages.
 //!
-//! Beside each child a directory keeps a byte: the free space in that data page, or the most of any
-//! page below. The bytes are hints. A removal raises them, from the root down, once a page's free
-//! space grew by an eighth of a page; a writer that finds less than recorded lowers them. So a
-//! search is wrong at most once per byte, and appending searches nothing while there are no gaps.
+//! Beside each child, a directory keeps a byte: the free space in that data page, or the largest
+//! free space in any page below. The bytes are hints. A removal raises them, from the root down,
+//! once a page's free space has grown by an eighth of a page. A writer that finds less than
+//! recorded lowers them. So a search is wrong at most once per byte, and appending searches nothing
+//! while there are no gaps.
 
 use std::sync::atomic::Ordering;
 
@@ -18,7 +19,7 @@ use crate::page::View;
 use crate::page::edit::{put_bytes, put_u64};
 use crate::pool::{MiniTransaction, Pages, PoolError, Read, Swip, Try};
 
-/// Free space is recorded in steps of this many 255ths of a page.
+/// Step in which free space is recorded, in 255ths of a page.
 const STEP: u8 = 32;
 /// The byte of a data page that was freed: all of it is free space.
 const ALL: u8 = u8::MAX;
@@ -32,27 +33,27 @@ pub(crate) struct RoomLeft {
     pub(crate) before: usize,
     /// Free bytes after.
     pub(crate) after: usize,
-    /// No slot is in use any more.
+    /// True if no slot is in use any more.
     pub(crate) is_empty: bool,
 }
 
-/// The outcome of a search for a page with room.
+/// Outcome of a search for a page with room.
 enum Hole {
-    /// Inserted.
+    /// The item was inserted.
     Done(RecordId),
     /// A hint was wrong, and was corrected.
     Again,
-    /// There is no such room.
+    /// No page has enough room.
     None,
 }
 
 impl<P: Pages> Heap<P> {
-    /// Returns the byte that records this much free space.
+    /// Returns the byte that records `bytes` of free space.
     pub(crate) fn class(&self, bytes: usize) -> u8 {
         (bytes * 255 / self.pages.page_size()).min(255) as u8
     }
 
-    /// Inserts an item where a removal left room; `None` if there is no such page.
+    /// Inserts an item where a removal left room; returns `None` if there is no such page.
     pub(crate) fn put_into_hole(
         &self,
         wanted: &mut Wanted<'_, '_>,
@@ -108,10 +109,10 @@ impl<P: Pages> Heap<P> {
         (0..count_in(self.form, view)).find(|&i| view.u8(self.form.byte_at(i)) >= need)
     }
 
-    /// Records that there is no more than `left` below that slot, or in the whole heap.
+    /// Records that there is at most `left` of free space below a slot, or in the whole heap.
     fn lower<'o>(&self, above: Option<(Read<'o, P>, usize)>, left: u8, most: u8) -> Try<Hole> {
         let Some((parent, i)) = above else {
-            // A removal that raised it meanwhile is right.
+            // A removal that has raised the hint since is right.
             let _ = self.holes.compare_exchange(most, left, Ordering::Relaxed, Ordering::Relaxed);
             return Ok(Hole::None);
         };

@@ -1,6 +1,6 @@
 //! Iteration over all records, in the order of their ids, from either end; and statistics.
 //!
-//! A scan copies a page at a time, and holds no latch between two pages. It visits the pages that
+//! A scan copies one page at a time, and holds no latch between two pages. It visits the pages that
 //! exist when it begins.
 
 use std::collections::VecDeque;
@@ -15,16 +15,17 @@ use crate::heap::table::{Heap, RecordId};
 use crate::page::{Batch, BatchEntry, PageBuffer};
 use crate::pool::{Pages, PoolError, Swip};
 
-/// Data pages that are prefetched for a scan.
+/// Number of data pages prefetched for a scan.
 const AHEAD: usize = 8;
 
-/// Records to yield: their bytes, or `None` if they are on another page, and copied when yielded.
+/// Records to yield, with their bytes; `None` for a forwarded record, which is copied when it is
+/// yielded.
 type Ready = VecDeque<(RecordId, Option<Vec<u8>>)>;
 
 /// Iterates over the records of a heap; see [`Heap::records`].
 pub struct Records<'h, P: Pages> {
     heap: &'h Heap<P>,
-    /// The next page from the front, and one behind the next from the back.
+    /// The pages left: the next one from the front, and one behind the next one from the back.
     pages: std::ops::Range<u64>,
     front: Ready,
     back: Ready,
@@ -35,11 +36,11 @@ pub struct Records<'h, P: Pages> {
 /// The size of a heap; see [`Heap::stats`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HeapStats {
-    /// Records.
+    /// Number of records.
     pub records: u64,
-    /// Records that outgrew their page.
+    /// Number of records that outgrew their page.
     pub forwarded: u64,
-    /// Data pages.
+    /// Number of data pages.
     pub data_pages: u64,
     /// Bytes of data pages.
     pub total_bytes: u64,
@@ -48,8 +49,8 @@ pub struct HeapStats {
 }
 
 impl<P: Pages> Heap<P> {
-    /// Iterates over copies of all records, in the order of their ids or backwards. Writers are
-    /// not blocked: a record that is there all the time is returned exactly once.
+    /// Iterates over copies of all records, in the order of their ids or backwards. Writers are not
+    /// blocked. A record that exists all the time is returned exactly once.
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -59,7 +60,7 @@ impl<P: Pages> Heap<P> {
         Ok(Records { heap: self, pages, front, back, steps: 0, page })
     }
 
-    /// Iterates over the records with ids from `from` on, as [`Heap::records`].
+    /// Iterates over the records with ids from `from` on, like [`Heap::records`].
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -71,9 +72,11 @@ impl<P: Pages> Heap<P> {
         Ok(records)
     }
 
-    /// Copies the records of the data page of id `from`, from there on, or, backwards, of that of
-    /// the last id before `from`, up to there; returns the id up to which these are all. It is
-    /// `None` behind the last page, or before the first.
+    /// Copies records of one data page, and returns the id up to which the copy is complete.
+    ///
+    /// Forward, copies the records from id `from` on in its page. Backwards, copies the records
+    /// before `from` in the page of the last id before it. Returns `None` behind the last page, or
+    /// before the first.
     pub(crate) fn batch(
         &self,
         from: u64,
@@ -109,7 +112,7 @@ impl<P: Pages> Heap<P> {
                     Form::Forward => self.get_owned(id)?,
                     Form::Record => Some(bytes_of(page.bytes(), item).to_vec()),
                 };
-                // A forward whose record was removed meanwhile is skipped.
+                // A forward whose record has been removed since is skipped.
                 let entry =
                     value.map(|value| BatchEntry { position: id.0, key: Vec::new(), value });
                 out.extend(entry);
@@ -145,8 +148,8 @@ impl<P: Pages> Heap<P> {
         }
     }
 
-    /// Returns the size of the heap, by a walk over all data pages; exact if no thread writes
-    /// meanwhile.
+    /// Returns the size of the heap, by a walk over all data pages. It is exact if no thread writes
+    /// during the walk.
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -197,8 +200,8 @@ impl<P: Pages> Heap<P> {
         })
     }
 
-    /// Copies data page `number`; `false` if there is none. `ahead` starts loading those that
-    /// follow it, `forward` or backwards.
+    /// Copies data page `number`; returns `false` if there is none. With `ahead`, starts loading
+    /// the pages that follow it, in the direction of `forward`.
     fn copy_page(
         &self,
         number: u64,
@@ -280,7 +283,7 @@ impl<P: Pages> Records<'_, P> {
             if let Some(bytes) = bytes {
                 return Ok(Some((id, bytes)));
             }
-            // A forward whose record was removed meanwhile is skipped.
+            // A forward whose record has been removed since is skipped.
             if let Some(bytes) = self.heap.get_owned(id)? {
                 return Ok(Some((id, bytes)));
             }

@@ -1,5 +1,5 @@
 //! Pages of a heap as they are on storage, read one by one, without a pool: for checks of a store
-//! and for salvage of a damaged one. They must have been found sound by
+//! and for salvage of a damaged one. The caller has found the pages sound by
 //! [`check_page`](crate::heap::check_page).
 
 use std::ops::RangeInclusive;
@@ -13,17 +13,17 @@ use crate::pool::Swip;
 /// A child of a directory, as its parent describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredChild {
-    /// Offset of its swip in the directory's page.
+    /// Offset of the child's swip in the directory's page.
     pub at: usize,
-    /// Its swip; null if there is no page.
+    /// The child's swip; null if there is no page.
     pub swip: Swip,
-    /// `true` if it is a directory, `false` if it is a data page.
+    /// True for a directory, false for a data page.
     pub is_directory: bool,
-    /// The numbers of the data pages below.
+    /// Numbers of the data pages below.
     pub numbers: RangeInclusive<u64>,
 }
 
-/// Returns the numbers of the data pages that a directory, or a data page, is for.
+/// Returns the numbers of the data pages below a directory, or the number of a data page.
 pub fn stored_numbers(page: View<'_>) -> RangeInclusive<u64> {
     let first = page.u64(NUMBER);
     if Data(page).is_data() {
@@ -34,8 +34,8 @@ pub fn stored_numbers(page: View<'_>) -> RangeInclusive<u64> {
     first..=first.saturating_add(all - 1)
 }
 
-/// Returns the children of a directory in the order of their numbers, those that were never
-/// allocated among them.
+/// Returns the children of a directory in the order of their numbers, including those that were
+/// never allocated.
 pub fn stored_children(page: View<'_>) -> Vec<StoredChild> {
     let form = Directory::of(page.len());
     let (first, level, count) = (page.u64(NUMBER), level_in(page), count_in(form, page));
@@ -54,7 +54,7 @@ pub fn stored_children(page: View<'_>) -> Vec<StoredChild> {
 }
 
 /// Iterates over the records of the data page in `bytes`, of which `page` is a view, with their
-/// ids. Records that moved here from other pages are among them; those that moved away are not.
+/// ids. Records that moved here from other pages are included; those that moved away are not.
 pub fn stored_records<'b>(
     page: View<'b>,
     bytes: &'b [u8],

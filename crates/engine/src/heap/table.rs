@@ -1,4 +1,4 @@
-//! The heap itself: the fields of a handle, ids, and the limits that a page size sets.
+//! The heap's handle, the ids of records, and the limits of each page size.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -10,11 +10,11 @@ use crate::heap::error::corrupt;
 use crate::page::{Directory, PageHeader, PageType};
 use crate::pool::{Anchor, NewPage, Pages, PoolError, Read};
 
-/// The id of a record, as long as it exists. Ids ascend as records are appended; after a
-/// record was removed, a new one may get its id.
+/// The id of a record while the record exists. Ids ascend as records are appended. After a record
+/// was removed, a new one may get its id.
 ///
-/// The low 16 bits are a slot of a data page, the others the page's number in the heap: the path
-/// to a record is computed, not searched.
+/// The low 16 bits are a slot of a data page, the others the page's number in the heap: the path to
+/// a record is computed, not searched.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options, RecordId};
@@ -35,17 +35,17 @@ impl RecordId {
         RecordId(page << 16 | slot as u64)
     }
 
-    /// Returns the id as the key of locks, undo records and versions: they ascend as ids do.
+    /// Returns the id as the key of locks, undo records and versions. Keys have the order of ids.
     pub(crate) fn to_key(self) -> [u8; 8] {
         self.0.to_be_bytes()
     }
 
-    /// Returns the id that is this key; `None` if none is.
+    /// Returns the id that this key encodes, or `None` if it encodes none.
     pub(crate) fn of_key(key: &[u8]) -> Option<RecordId> {
         key.try_into().ok().map(|key| RecordId(u64::from_be_bytes(key)))
     }
 
-    /// Number of its data page.
+    /// Returns the number of the record's data page.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -61,7 +61,7 @@ impl RecordId {
         self.0 >> 16
     }
 
-    /// Its slot there.
+    /// Returns the record's slot in its data page.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -78,15 +78,15 @@ impl RecordId {
     }
 }
 
-/// The limits of records at some page size.
+/// Limits of records at one page size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Most bytes of a record: a page less 68. 4028 at a page size of 4096.
+    /// Maximum length of a record in bytes: a page less 68. 4028 at a page size of 4096.
     pub record_max: usize,
 }
 
 impl Limits {
-    /// Returns the limits at a page size in bytes.
+    /// Returns the limits for a page size in bytes.
     pub const fn of(page_size: usize) -> Limits {
         Limits { record_max: (page_size - SLOTS - SLOT - ID) & !3 }
     }
@@ -99,9 +99,9 @@ pub struct Heap<P: Pages> {
     pub(crate) owner: u32,
     pub(crate) form: Directory,
     pub(crate) limits: Limits,
-    /// The last data page that records were appended to: a hint.
+    /// Number of the last data page that records were appended to: a hint.
     pub(crate) tail: AtomicU64,
-    /// The most free space that is recorded below the root: a hint.
+    /// The largest free space that is recorded below the root: a hint.
     pub(crate) holes: AtomicU8,
     root: AtomicU64,
 }
@@ -110,9 +110,9 @@ impl<P: Pages> Heap<P> {
     /// Creates an empty heap whose pages belong to `owner`.
     ///
     /// # Errors
-    /// No memory or no page for its root.
+    /// There is no memory or no page for the root.
     pub fn create(pages: Arc<P>, owner: u32) -> Result<Heap<P>, PoolError> {
-        // Zero-filled, it is a directory without children.
+        // A zero-filled page is a directory without children.
         let new = NewPage { owner, kind: PageType::HEAP_DIRECTORY, level: 1 };
         let (anchor, root) = pages.anchor_new(new)?;
         Ok(Heap::with(pages, owner, anchor, root, 0))
@@ -121,7 +121,7 @@ impl<P: Pages> Heap<P> {
     /// Opens the heap whose root is the page `root`.
     ///
     /// # Errors
-    /// No memory, the root could not be read, or it is no root of a heap.
+    /// There is no memory, or the root could not be read, or is no root of a heap.
     pub fn open(pages: Arc<P>, owner: u32, root: PageId) -> Result<Heap<P>, PoolError> {
         let anchor = pages.anchor_of(owner, root)?;
         pages.run(|mtr| {
@@ -159,12 +159,12 @@ impl<P: Pages> Heap<P> {
         self.owner
     }
 
-    /// Returns the memory that holds its pages.
+    /// Returns the memory that holds the heap's pages.
     pub fn pages(&self) -> &Arc<P> {
         &self.pages
     }
 
-    /// Returns the anchor, which holds its root's swip.
+    /// Returns the anchor, which holds the root's swip.
     pub fn anchor(&self) -> Anchor {
         self.anchor
     }

@@ -1,13 +1,14 @@
-//! Writes on behalf of a transaction: their records have their undo.
+//! Writes on behalf of a transaction. Their log records include undo information.
 //!
-//! A record is an entry whose key is its id. Unlike a tree's keys, ids are given by the heap, and
-//! given again. So a transaction that removes a record leaves its slot in use, and all of its bytes
-//! ([`Form::Removed`]): no other record gets the id, and undo puts the record back where it was. A
-//! forwarded record leaves the bytes of its forward, and its guest is removed at once; undo makes
-//! it a guest again, as an update that outgrows its page does. Once the transaction has committed,
-//! [`Heap::release`] frees the slot. If a crash prevents that, the slot is used again by a later
-//! append to its page (`append.rs`): the transaction in it is over, since no owner has locked the
-//! id.
+//! A record is an entry whose key is its id. Unlike a tree's keys, ids are assigned by the heap,
+//! and reused. So a transaction that removes a record leaves its slot and all of its bytes in use
+//! ([`Form::Removed`]). No other record gets the id, and undo puts the record back in its place. A
+//! forwarded record leaves the bytes of its forward, and its guest is removed at once. Undo makes
+//! the record a guest again, like an update that outgrows its page.
+//!
+//! Once the transaction has committed, [`Heap::release`] frees the slot. If a crash prevents that,
+//! a later append to the page reuses the slot (`append.rs`): the transaction in it is over, since
+//! no owner has locked the id.
 
 use crate::btree::{
     Before, NewValue, Undo, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteOutcome,
@@ -31,7 +32,7 @@ enum Step {
 struct Done {
     existed: bool,
     applied: bool,
-    /// The free space that it left.
+    /// Free space that the attempt left.
     left: [Option<RoomLeft>; 2],
 }
 
@@ -45,7 +46,7 @@ impl Step {
     }
 }
 
-/// Returns the bytes of a record that is held.
+/// Returns the bytes of a latched record.
 fn record_of<'h, P: Pages>(held: &'h HeldRecord<'_, P>) -> &'h [u8] {
     match &held.guest {
         None => bytes_of(held.page.page(), held.item),
@@ -121,7 +122,7 @@ impl<P: Pages> Heap<P> {
             None => data.fits_at(id.slot(), new.len()),
         };
         if !fits {
-            // A record that undo restores has its slot at least.
+            // A record that undo restores has at least its slot.
             let is_undo = matches!(request.context.actor, Actor::Undo { .. });
             return Ok(if is_undo { Step::Move } else { Step::refused(false) });
         }
@@ -177,7 +178,7 @@ impl<P: Pages> Heap<P> {
         Ok(Step::applied(true))
     }
 
-    /// Overwrites a record by one of the same length: only the bytes that differ.
+    /// Overwrites a record with one of the same length; writes only the bytes that differ.
     fn overwrite<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -214,7 +215,7 @@ impl<P: Pages> Heap<P> {
     }
 
     /// Inserts the record as a guest into another page, in a mini-transaction of its own, which is
-    /// not undone; then makes its slot a forward.
+    /// not undone. Then makes its slot a forward.
     fn write_moving(
         &self,
         id: RecordId,
@@ -278,8 +279,8 @@ impl<P: Pages> Heap<P> {
         Ok(forwarded)
     }
 
-    /// Lets `f` change the bytes of a record in place, in `context`. The undo of it, the bytes that
-    /// differ, is appended to the context's buffer; `scratch` is for a copy of the record.
+    /// Calls `f` to change the bytes of a record in place, in `context`. Appends the undo, the
+    /// bytes that differ, to the context's buffer. `scratch` is for a copy of the record.
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -327,7 +328,7 @@ impl<P: Pages> Heap<P> {
     }
 }
 
-/// Removes a record that is held, and its guest; the slot stays if a transaction removes the
+/// Removes a latched record, and its guest. The slot stays in use if a transaction removes the
 /// record.
 fn remove<P: Pages>(held: HeldRecord<'_, P>, id: RecordId, actor: Actor) -> [Option<RoomLeft>; 2] {
     let HeldRecord { mut page, item, guest } = held;

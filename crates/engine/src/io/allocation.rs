@@ -1,9 +1,8 @@
-//! Allocation of pages: taken from the free map, given back to it, and the growth of the store.
-
-use std::sync::PoisonError;
+//! Allocation of pages from the free map, freeing of pages, and growth of the store.
 use std::sync::atomic::Ordering;
 
 use millpond_base::PageId;
+use millpond_base::PastPoison;
 use millpond_device::DeviceError;
 
 use super::counts::Counters;
@@ -13,47 +12,48 @@ use super::store::PageStore;
 use super::store_error::{AllocateError, FreeError};
 use crate::page::{MapEntry, free_map};
 
-/// Bounds of one growth, in bytes.
+/// Limits of one growth, in bytes.
 const GROWTH_BYTES: (u64, u64) = (256 << 10, 64 << 20);
 
 /// Divisor of the store's size that gives its growth.
 const GROWTH_PART: u64 = 8;
 
-/// Page ids that are added at a time, where pages are written out of place.
+/// Minimum number of page ids added at a time, in an out-of-place store.
 const IDS_LEAST: u64 = 128;
 const IDS_MOST: u64 = 16 << 10;
 
-/// Places that are not allocated pages for, so that pages can be written anew when the disk is
-/// full: a part of the page ids, within bounds.
+/// Divisor of the page ids that gives the places kept free of new pages, within bounds. They let
+/// pages be rewritten when the disk is full.
 const WORK_PART: u64 = 16;
 const WORK: (u64, u64) = (2, 64);
 
-/// Part of these places that undo may allocate pages for, when the disk is full.
+/// Divisor of these places that gives the share that undo may use for new pages, when the disk is
+/// full.
 const UNDO_PART: u64 = 2;
 
-/// Bytes up to which a store grows by half.
+/// Size up to which a store grows by half, in bytes.
 const GROWTH_BY_HALF: u64 = 1 << 20;
 
-/// Time at which a caller needs the pages of a growth.
+/// Urgency of the pages of a growth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Need {
     Now,
-    /// Soon, perhaps: not if its end was given back.
+    /// Perhaps soon; the store does not grow if its end was given back.
     Later,
 }
 
-/// Places that are kept free of new pages: those of the next map, and a part of those that
-/// rewritten pages take until it is durable.
+/// Returns the number of places kept free of new pages: those of the next map, and a share of those
+/// that rewritten pages take until it is durable.
 fn kept_free(map: &PageMap, part: u64) -> u64 {
     map.reserve() + (map.ids() / WORK_PART).clamp(WORK.0, WORK.1) / part
 }
 
 impl PageStore {
-    /// Takes the lowest free page, or grows the store if no page is free. The page's bytes on the
+    /// Takes the lowest free page, and grows the store if no page is free. The page's bytes on the
     /// device are undefined until the page is written.
     ///
     /// # Errors
-    /// If there is no free page and the store cannot grow.
+    /// No page is free, and the store cannot grow.
     pub fn allocate(&self) -> Result<PageId, AllocateError> {
         let _gate = self.usable()?;
         loop {
@@ -65,15 +65,15 @@ impl PageStore {
                 return Ok(page);
             }
             drop(free);
-            // Others may take all of what is new before this thread does; then it grows again.
+            // Others may take all new pages before this thread does; then it grows again.
             self.make_room(1, Need::Now)?;
         }
     }
 
-    /// Takes `count` free pages, the lowest ones, in ascending order: all of them or none.
+    /// Takes the `count` lowest free pages, in ascending order: all of them or none.
     ///
     /// # Errors
-    /// If there are fewer free pages and the store cannot grow enough.
+    /// There are fewer free pages, and the store cannot grow enough.
     pub fn allocate_many(&self, count: usize) -> Result<Vec<PageId>, AllocateError> {
         let _gate = self.usable()?;
         loop {
@@ -90,10 +90,10 @@ impl PageStore {
     }
 
     /// Allocates at least one and at most `most` pages: the lowest free ones, in ascending order.
-    /// The store grows only if no page is free, so one that is being created keeps its length.
+    /// The store grows only if no page is free, so that a store being created keeps its length.
     ///
     /// # Errors
-    /// If no page is free and the store cannot grow.
+    /// No page is free, and the store cannot grow.
     pub fn allocate_up_to(&self, most: usize) -> Result<Vec<PageId>, AllocateError> {
         let _gate = self.usable()?;
         loop {
@@ -111,11 +111,11 @@ impl PageStore {
         }
     }
 
-    /// Allocates at least one page for undo, and at most `most`. A full disk has a few pages left
-    /// that only undo gets.
+    /// Allocates at least one page for undo, and at most `most`. On a full disk a few pages are
+    /// reserved for undo.
     ///
     /// # Errors
-    /// As [`PageStore::allocate_up_to`].
+    /// Same as [`PageStore::allocate_up_to`].
     pub fn allocate_for_undo(&self, most: usize) -> Result<Vec<PageId>, AllocateError> {
         let full = match self.allocate_up_to(most) {
             Err(AllocateError::Grow(error)) if error.is_disk_full() => error,
@@ -127,13 +127,13 @@ impl PageStore {
         if taken.is_empty() { Err(AllocateError::Grow(full)) } else { Ok(taken) }
     }
 
-    /// Grows the store if less than half of its next step is free. Returns whether it did. A
-    /// background thread that calls this now and then spares those that allocate the wait for
-    /// growth: a step of 64 MiB takes a drive of 600 MB/s a tenth of a second. A store whose end
-    /// was given back stays as it is until a caller needs more.
+    /// Grows the store if less than half of its next step is free. Returns `true` if it grew. A
+    /// background thread that calls this regularly saves allocating threads the wait for growth: a
+    /// step of 64 MiB takes a drive of 600 MB/s a tenth of a second. A store whose end was given
+    /// back stays as it is until a caller needs more.
     ///
     /// # Errors
-    /// If the store cannot grow: no reason for alarm as long as pages are free.
+    /// The store cannot grow; this is harmless as long as pages are free.
     pub fn grow_ahead(&self) -> Result<bool, AllocateError> {
         let _gate = self.usable()?;
         let before = self.device.length();
@@ -142,32 +142,32 @@ impl PageStore {
         Ok(self.device.length() > before)
     }
 
-    /// Returns `true` if the store does not grow for this need. Called while `growing` is held,
-    /// under which the end of the file is given back.
+    /// Returns `true` if the store does not grow for this need. The caller holds `growing`, as does
+    /// the thread that gives the end of the file back.
     fn rests(&self, need: Need) -> bool {
         need == Need::Later && self.is_cut.load(Ordering::Relaxed)
     }
 
-    /// Bytes by which a store of `bytes` bytes grows.
+    /// Returns the bytes by which a store of `bytes` bytes grows.
     fn step_bytes(&self, bytes: u64) -> u64 {
         let least = (bytes / 2).min(GROWTH_BY_HALF);
         (bytes / GROWTH_PART).max(least).clamp(GROWTH_BYTES.0, GROWTH_BYTES.1)
     }
 
-    /// Pages that can be allocated for which there is a place to be written to.
+    /// Returns the number of pages that can be allocated and have a place to be written to.
     fn room_for(&self, free: &Bitmap) -> u64 {
         self.room_beside(free, 1)
     }
 
-    /// Pages that can be allocated beside the places that are kept free. One in `part` is
-    /// kept of those for pages that are written anew.
+    /// Returns the number of pages that can be allocated beside the places kept free. One in `part`
+    /// of the latter is kept for rewritten pages.
     fn room_beside(&self, free: &Bitmap, part: u64) -> u64 {
         let Some(map) = self.map() else { return u64::MAX };
         let nowhere = (free.pages() - free.free_pages()).saturating_sub(map.placed());
         map.free_places().saturating_sub(kept_free(&map, part) + nowhere)
     }
 
-    /// Grows the store unless `wanted` pages are free by now, and places for them.
+    /// Grows the store unless `wanted` pages, and places for them, are free by now.
     fn make_room(&self, wanted: u64, need: Need) -> Result<(), AllocateError> {
         if self.map.is_none() {
             return self.make_pages(wanted, need);
@@ -188,13 +188,12 @@ impl PageStore {
         Ok(self.grow_places(places, free + missing, need)?)
     }
 
-    /// Makes at least `wanted` page ids free, where pages are written out of place: there is no
-    /// I/O.
+    /// Makes at least `wanted` page ids free, in an out-of-place store. It does no I/O.
     ///
     /// # Errors
-    /// If the store would have more page ids than a store can have.
+    /// The store would exceed the largest number of page ids.
     fn add_ids(&self, wanted: u64) -> Result<(), DeviceError> {
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         let mut free = self.free_map();
         let missing = wanted.saturating_sub(free.free_pages());
         let step = (free.pages() / GROWTH_PART).clamp(IDS_LEAST, IDS_MOST);
@@ -206,7 +205,7 @@ impl PageStore {
         Ok(())
     }
 
-    /// There are `ids` page ids, where pages are written out of place: not fewer than there were.
+    /// Sets the number of page ids, in an out-of-place store; it must not fall.
     pub(super) fn set_ids(&self, free: &mut Bitmap, ids: u64) {
         free.extend(ids, |page| self.is_reserved(page));
         if let Some(mut map) = self.map() {
@@ -215,16 +214,16 @@ impl PageStore {
         self.pages.store(ids, Ordering::Release);
     }
 
-    /// The error of a store that has as many page ids, or places, as it can have.
+    /// Returns the error of a store that has the largest number of page ids or places.
     pub(super) fn too_long(&self) -> DeviceError {
         let length = self.most_pages.saturating_mul(self.page_size.bytes_u64());
         DeviceError::TooLong { path: self.path().to_path_buf(), length }
     }
 
-    /// Makes the file longer, unless it is by now: it had `old` places, and `wanted` were to be
+    /// Makes the file longer, unless it already is: it had `old` places, and `wanted` were to be
     /// free.
     pub(super) fn grow_places(&self, old: u64, wanted: u64, need: Need) -> Result<(), DeviceError> {
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         if self.rests(need) {
             return Ok(());
         }
@@ -247,7 +246,7 @@ impl PageStore {
         };
         let step = self.step_bytes(old * page_bytes) / page_bytes;
         let places = match grow_by(missing.max(step)) {
-            // Perhaps what is needed now still fits.
+            // The pages needed now may still fit.
             Err(error) if error.is_disk_full() => grow_by(missing)?,
             other => other?,
         };
@@ -262,7 +261,7 @@ impl PageStore {
 
     /// Grows the store, whose pages are written in place, unless `wanted` pages are free by now.
     fn make_pages(&self, wanted: u64, need: Need) -> Result<(), AllocateError> {
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         if self.rests(need) {
             return Ok(());
         }
@@ -273,7 +272,8 @@ impl PageStore {
         let Some(missing) = wanted.checked_sub(free).filter(|&missing| missing > 0) else {
             return Ok(());
         };
-        // Free maps among the new pages cannot be allocated; twice covers those for the maps.
+        // Free maps among the new pages cannot be allocated; twice their number covers the maps'
+        // own.
         let maps = 2 * free_map::maps(self.page_size, missing);
         let needed = missing.saturating_add(maps + 1);
         let page_bytes = self.page_size.bytes_u64();
@@ -286,7 +286,7 @@ impl PageStore {
             self.device.grow(pages * page_bytes).map(|()| pages)
         };
         let pages = match grow_by(needed.max(self.step_bytes(old * page_bytes) / page_bytes)) {
-            // Perhaps what is needed now still fits.
+            // The pages needed now may still fit.
             Err(error) if error.is_disk_full() => grow_by(needed)?,
             other => other?,
         };
@@ -302,10 +302,10 @@ impl PageStore {
         Ok(())
     }
 
-    /// Frees `page`, which may be allocated again at once: nothing refers to it any more.
+    /// Frees `page`, to which nothing may refer any more. It may be allocated again at once.
     ///
     /// # Errors
-    /// If there is no such page, it is the store's own, or free already.
+    /// The page does not exist, is the store's own, or is free already.
     pub fn free(&self, page: PageId) -> Result<(), FreeError> {
         let _gate = self.usable()?;
         if self.is_reserved(page) {
@@ -337,7 +337,7 @@ mod tests {
     use crate::page::{PageHeader, PageSize, PageType};
     use millpond_device::{AlignedBuffer, MemoryDevice};
 
-    /// Page ids, and places, that the stores of these tests can have.
+    /// Largest number of page ids, and of places, in the stores of these tests.
     const MOST: u64 = 1500;
     const SIZE: PageSize = PageSize::TINY;
 

@@ -12,20 +12,20 @@ pub struct PageRead<'a, T = ()> {
     pub bytes: &'a mut [u8],
     /// Result of the read: written by `read_batch`.
     pub result: Result<(), ReadError>,
-    /// Data of the caller that accompanies the result. It travels with the request, so that no
-    /// order of a batch can give one page's result to another.
+    /// Data of the caller, returned with the result. It is a part of the request, so that
+    /// reordering a batch cannot mix up the results of pages.
     pub tag: T,
 }
 
 impl<'a> PageRead<'a> {
-    /// Page `page`, to be read into `bytes`.
+    /// Returns a request to read `page` into `bytes`.
     pub fn new(page: PageId, bytes: &'a mut [u8]) -> PageRead<'a> {
         PageRead::tagged(page, bytes, ())
     }
 }
 
 impl<'a, T> PageRead<'a, T> {
-    /// Page `page`, to be read into `bytes`; `tag` comes back with it.
+    /// Returns a request to read `page` into `bytes`; `tag` comes back with it.
     pub fn tagged(page: PageId, bytes: &'a mut [u8], tag: T) -> PageRead<'a, T> {
         PageRead { page, bytes, result: Ok(()), tag }
     }
@@ -36,7 +36,7 @@ impl<'a, T> PageRead<'a, T> {
 pub struct PageWrite<'a> {
     /// The page.
     pub page: PageId,
-    /// Why it is written.
+    /// Reason of the write.
     pub reason: Reason,
     /// The page's bytes; its checksum is set.
     pub bytes: &'a mut [u8],
@@ -45,16 +45,16 @@ pub struct PageWrite<'a> {
 }
 
 impl<'a> PageWrite<'a> {
-    /// Page `page`, to be written from `bytes`.
+    /// Returns a request to write `page` from `bytes`.
     pub fn new(page: PageId, reason: Reason, bytes: &'a mut [u8]) -> PageWrite<'a> {
         PageWrite { page, reason, bytes, written: false }
     }
 }
 
-/// Bytes of one request at most: adjacent pages beyond that are another one.
+/// Maximum bytes of one request; further adjacent pages go into another one.
 const REQUEST_BYTES_MAX: usize = 1 << 20;
 
-/// Pages that lie beside each other.
+/// Adjacent pages.
 pub(super) struct Run {
     /// Offset of the first page in bytes.
     pub(super) offset: u64,

@@ -1,14 +1,15 @@
-//! Copying a store's pages while they are written, for a backup.
+//! Copies of a store's pages while they are written, for a backup.
 //!
-//! Pages are copied as they are on storage, in the order of the file, and no thread waits for that.
+//! Pages are copied from storage as they are, in the order of the file, and no thread waits for the
+//! copy.
 //!
-//! - *Out of place*, the copy has everything that a durable map refers to, its nodes included. The
-//!   caller keeps these places (`pin_places`), so nothing of it changes meanwhile. The copy has it
-//!   at the same places, and zeros in between.
-//! - *In place*, a page that is written meanwhile may be copied torn; redo rebuilds it from the log
-//!   (`admin/backup.rs` has the argument), so a page that does not verify here is no error. It is
-//!   listed, and verified again after the copy was recovered: then it must be sound. So it is out
-//!   of place, where the log may have made it anew, too.
+//! - *Out of place*, the copy has everything that a durable map refers to, including its nodes. The
+//!   caller keeps these places (`pin_places`), so none of it changes in the meantime. The copy has
+//!   the same places, with zeros in between.
+//! - *In place*, a page that is written in the meantime may be copied torn. Redo rebuilds it from
+//!   the log (`admin/backup.rs` has the argument), so a page that fails verification here is not an
+//!   error. It is listed, and verified again after the copy was recovered: then it must be sound.
+//!   The same holds out of place, where the log may have rebuilt a page, too.
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ use crate::page::packed::unpack;
 use crate::page::superblock::Superblock;
 use crate::page::{MapEntry, PageHeader, Spot};
 
-/// The error of a copy.
+/// Error of a copy.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {
@@ -45,25 +46,25 @@ pub enum CopyError {
 /// A copy in progress.
 pub struct PageCopy<'s> {
     store: &'s PageStore,
-    /// One bit per grain, as [`PageStore::restore_map`] takes them.
+    /// One bit per grain, in the form that [`PageStore::restore_map`] takes.
     taken: Vec<u64>,
-    /// Places of a grain: nothing is stored across its end.
+    /// Places per grain: nothing is stored across its end.
     grain: u64,
-    /// Grains that are copied.
+    /// Number of grains to copy.
     grains: u64,
-    /// Pages with their places by the durable map, in file order; `None` where pages are written in
+    /// Pages with their places by the durable map, in file order; `None` if pages are written in
     /// place.
     contents: Option<Vec<(MapEntry, PageId)>>,
-    /// Root of the durable map, and the page ids that it is of.
+    /// Root of the durable map, and its number of page ids.
     map_root: (MapEntry, u64),
-    /// Grains copied.
+    /// Number of grains copied.
     done: u64,
     unsound: Vec<PageId>,
 }
 
 impl PageStore {
-    /// Begins a copy of the first `pages` pages, which are written in place. Pages that are `taken`
-    /// come from the device; all others are zeros.
+    /// Begins a copy of the first `pages` pages, which are written in place. Pages in `taken` are
+    /// read from the device; all others are zeros.
     pub fn copy_pages(&self, taken: Vec<u64>, pages: u64) -> PageCopy<'_> {
         let pages = pages.min(self.pages());
         let (contents, map_root) = (None, (MapEntry::NONE, pages));
@@ -71,7 +72,7 @@ impl PageStore {
         PageCopy { store: self, taken, grain, grains, contents, map_root, done, unsound }
     }
 
-    /// Root of the durable page map, and the page ids that it is of.
+    /// Returns the root of the durable page map, and its number of page ids.
     pub fn map_root(&self) -> (MapEntry, u64) {
         self.anchor().map_root
     }
@@ -80,7 +81,7 @@ impl PageStore {
     /// [`PageStore::pin_places`] keeps the places.
     ///
     /// # Errors
-    /// If the map cannot be read.
+    /// The map cannot be read.
     pub fn copy_places(&self, map_root: (MapEntry, u64)) -> Result<PageCopy<'_>, CopyError> {
         let Some(superblock) = self.superblock() else {
             return Ok(self.copy_pages(Vec::new(), 0));
@@ -100,11 +101,11 @@ impl PageStore {
         Ok(PageCopy { store: self, taken, grain, grains, contents, map_root, done, unsound })
     }
 
-    /// Makes the store on `device`, which is closed, one of its own: it gets another id, and needs
-    /// no log; one that is beside it is that of another store from now on.
+    /// Makes the closed store on `device` independent: it gets a new id, and needs no log. A log
+    /// beside it belongs to another store from now on.
     ///
     /// # Errors
-    /// If the device holds no store, one that was not closed, or fails.
+    /// The device holds no store, or one that was not closed, or it fails.
     pub fn renew(device: &dyn Device) -> Result<(), OpenError> {
         let superblock = superblock_of(device, None)?;
         if !superblock.clean {
@@ -117,7 +118,7 @@ impl PageStore {
 }
 
 impl PageCopy<'_> {
-    /// Bytes that are copied, and that there are.
+    /// Returns the bytes copied so far, and the bytes in all.
     pub fn progress(&self) -> (u64, u64) {
         let bytes = self.grain_bytes() as u64;
         (self.done * bytes, self.grains * bytes)
@@ -127,11 +128,11 @@ impl PageCopy<'_> {
         self.grain as usize * self.store.page_size().bytes()
     }
 
-    /// Appends the next pages to `target`, which was empty at first: not more than `buffer` holds,
-    /// and one grain at least. Returns whether there was anything left.
+    /// Appends the next pages to `target`, which was empty at first: as many as fit into `buffer`,
+    /// and at least one grain. Returns `true` if there was anything left to copy.
     ///
     /// # Errors
-    /// If the store cannot be read or `target` not be written. The copy is then of no use.
+    /// The store cannot be read, or `target` cannot be written; the copy is then useless.
     pub fn step(
         &mut self,
         target: &dyn Device,
@@ -164,7 +165,7 @@ impl PageCopy<'_> {
         if self.done == 0
             && let Some(superblock) = bytes.get_mut(..self.store.page_size().bytes())
         {
-            // It is no store before it is whole.
+            // The copy must not look like a store before it is complete.
             superblock.fill(0);
         }
         target.append(bytes).map_err(CopyError::Target)?;
@@ -172,7 +173,7 @@ impl PageCopy<'_> {
         Ok(true)
     }
 
-    /// Returns `true` if the grain is to be copied; the store's own pages are not.
+    /// Returns `true` if the grain is to be copied. The store's own pages are not copied.
     fn is_taken(&self, grain: u64) -> bool {
         let word = self.taken.get((grain / 64) as usize).copied().unwrap_or(0);
         let is_own = self.grain == 1 && self.store.is_reserved(PageId(grain));
@@ -235,8 +236,8 @@ impl PageCopy<'_> {
             if is_read && self.unsound(grain, bytes).is_empty() {
                 continue;
             }
-            // One bad page fails the whole request, so its neighbours are read apart; and what is
-            // not sound may have been read during a write, or wrongly only this once.
+            // One bad page fails the whole request, so its neighbours are read separately. An
+            // unsound page may have been read during a write, or wrongly only this once.
             read(grain, bytes).map_err(|error| {
                 let page = PageId(grain);
                 CopyError::Source(ReadError::Device { page, error })
@@ -246,12 +247,12 @@ impl PageCopy<'_> {
         Ok(())
     }
 
-    /// Writes the superblock, when all pages are copied: that of a store that was not closed, and
-    /// whose recovery begins at `position` of its log. Returns which pages did not verify
-    /// themselves: the log has them, or they are damaged.
+    /// Writes the superblock once all pages are copied: that of a store that was not closed, and
+    /// whose recovery begins at `position` of its log. Returns the pages that failed verification:
+    /// the log has them, or they are damaged.
     ///
     /// # Errors
-    /// If `target` cannot be written or synced.
+    /// `target` cannot be written or synced.
     pub fn finish(
         self,
         target: &dyn Device,
@@ -269,7 +270,7 @@ impl PageCopy<'_> {
                 log_position: position,
                 clean,
                 pid,
-                // The log's copy ends before it, and has none that is later.
+                // The log's copy ends before it, and has no later one.
                 generation: self.store.generation(),
                 ..superblock
             };
@@ -286,10 +287,10 @@ impl std::fmt::Debug for PageCopy<'_> {
     }
 }
 
-/// The first of `pages` that the closed store on `device` has in use and cannot read.
+/// Returns the first of `pages` that is in use in the closed store on `device`, and cannot be read.
 ///
 /// # Errors
-/// If the device holds no store that was closed, or fails.
+/// The device holds no store that was closed, or it fails.
 pub fn first_damaged(
     device: Arc<dyn Device>,
     pages: &[PageId],

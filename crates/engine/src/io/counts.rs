@@ -61,9 +61,9 @@ impl Counters {
 pub struct StoreCounts {
     /// Pages read and found sound.
     pub reads: u64,
-    /// Bytes read for those, and for pages that were not sound.
+    /// Bytes read for sound and unsound pages.
     pub read_bytes: u64,
-    /// Requests sent to the device for reading: adjacent pages of a batch are one.
+    /// Read requests sent to the device: adjacent pages of a batch are one.
     pub read_requests: u64,
     /// Pages that could not be read, or were not sound.
     pub read_errors: u64,
@@ -74,15 +74,15 @@ pub struct StoreCounts {
     pub writes: u64,
     /// Pages written, by reason: see [`StoreCounts::writes_for`].
     writes_by_reason: [u64; REASONS],
-    /// Bytes written for those, on the device: fewer than pages if they are compressed.
+    /// Bytes written to the device for pages: fewer than their size if they are compressed.
     pub write_bytes: u64,
-    /// Requests sent to the device for writing: adjacent pages of a batch are one.
+    /// Write requests sent to the device: adjacent pages of a batch are one.
     pub write_requests: u64,
     /// Pages that could not be written.
     pub write_errors: u64,
     /// Nodes of the page map written.
     pub map_writes: u64,
-    /// Syncs asked for.
+    /// Requested syncs.
     pub syncs: u64,
     /// Times the store grew.
     pub growths: u64,
@@ -91,7 +91,7 @@ pub struct StoreCounts {
 }
 
 impl StoreCounts {
-    /// Pages written for `reason`.
+    /// Returns the number of pages written for `reason`.
     pub fn writes_for(&self, reason: Reason) -> u64 {
         self.writes_by_reason[reason as usize]
     }

@@ -1,4 +1,4 @@
-//! Creating a page store, and telling a file that holds none.
+//! Creation of a page store, and detection of files that hold none.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,22 +16,21 @@ use super::store_error::CreateError;
 use crate::page::superblock::{Compression, Placement, Superblock};
 use crate::page::{MapEntry, PageSize, free_map};
 
-/// Bytes that a new store has, and that any store keeps, whatever is free.
+/// Size of a new store, and the minimum size of any store, in bytes.
 pub(super) const FIRST_BYTES: u64 = 512 << 10;
 
-/// Least number of places of a new store whose pages are written out of place: for its first pages,
-/// and the reserve.
+/// Minimum number of places of a new out-of-place store: for its first pages, and the reserve.
 const FIRST_PLACES: u64 = 16;
 
-/// Bytes that no new store exceeds.
+/// Maximum size of a new store, in bytes.
 const FIRST_BYTES_MOST: u64 = FIRST_PLACES * PageSize::KIB_64.bytes_u64();
 
 impl PageStore {
-    /// Makes a new store in the file at `path`, which does not exist or is empty, open for
+    /// Creates a store in the file at `path`, which must not exist or be empty, and opens it for
     /// writing.
     ///
     /// # Errors
-    /// If the file holds something, cannot be made, or the first pages cannot be written.
+    /// The file holds something, cannot be created, or the first pages cannot be written.
     pub fn create(
         path: &Path,
         page_size: PageSize,
@@ -42,10 +41,10 @@ impl PageStore {
         Self::create_on(Arc::new(device), page_size)
     }
 
-    /// Makes a new store on `device`, which is empty, open for writing.
+    /// Creates a store on `device`, which must be empty, and opens it for writing.
     ///
     /// # Errors
-    /// If the device holds something, or the first pages cannot be written.
+    /// The device holds something, or the first pages cannot be written.
     pub fn create_on(
         device: Arc<dyn Device>,
         page_size: PageSize,
@@ -60,7 +59,7 @@ impl PageStore {
         let is_reserved = |page| free_map::is_reserved(page_size, page);
         free.extend(FIRST_BYTES / page_size.bytes_u64(), is_reserved);
         write_free_map(&*device, page_size, &free)?;
-        // The superblock comes last: a file with one holds a whole store.
+        // The superblock comes last, so that a file with a superblock holds a complete store.
         device.sync()?;
         let superblock = first_superblock(page_size, &free, Placement::InPlace, Compression::None);
         write_superblock(&*device, &superblock)?;
@@ -68,13 +67,13 @@ impl PageStore {
         Ok(Self::over(device, page_size, Access::Write, Some(superblock), free, None))
     }
 
-    /// Makes a new store on `device` without a superblock: it can be opened only after its first
-    /// [`PageStore::set_log_position`]. The device may hold a store that never got that far.
-    /// Pages that are written in place are not compressed.
+    /// Creates a store on `device` without a superblock: it can be opened only after its first
+    /// [`PageStore::set_log_position`]. The device may hold a store that never got that far. Pages
+    /// that are written in place are not compressed.
     ///
     /// # Errors
-    /// If the device holds something else, or the first pages cannot be written; or the device
-    /// takes no requests as short as compressed pages are.
+    /// The device holds something else, the first pages cannot be written, or the device does not
+    /// take requests as short as compressed pages.
     pub fn create_unmarked_on(
         device: Arc<dyn Device>,
         page_size: PageSize,
@@ -124,7 +123,7 @@ impl PageStore {
     /// created again.
     ///
     /// # Errors
-    /// If the device fails.
+    /// The device fails.
     pub fn is_unmarked(device: &dyn Device) -> Result<bool, DeviceError> {
         let length = device.length();
         if length > FIRST_BYTES_MOST {
@@ -147,7 +146,7 @@ impl PageStore {
             used = Some(begin..offset + last as u64 + 1);
         }
         let Some(used) = used else { return Ok(true) };
-        // The page size is not known: it may have been created with any.
+        // The page size is unknown: the creation may have used any.
         Ok(PageSize::ALL.into_iter().any(|size| {
             let size = size.bytes_u64();
             size <= used.start && used.end <= 3 * size
@@ -155,7 +154,7 @@ impl PageStore {
     }
 }
 
-/// The superblock of a new store.
+/// Returns the superblock of a new store.
 fn first_superblock(
     page_size: PageSize,
     free: &Bitmap,
@@ -178,7 +177,7 @@ fn first_superblock(
     }
 }
 
-/// Returns whether `device` is empty, or holds one block of zeros. A process that is killed while
+/// Returns `true` if `device` is empty, or holds one block of zeros. A process that is killed while
 /// it tries a direct read of an empty file leaves such a block.
 ///
 /// # Errors

@@ -1,16 +1,16 @@
-//! Writing the page map: a checkpoint of where pages are.
+//! Writes of the page map: a checkpoint of the places of pages.
 //!
 //! The map is copied node by node while others write pages, and no thread waits for it. So it
 //! holds, for each page, the place at some moment between its beginning and its end. That is
-//! enough: the version that a page had when the map was begun, or a later one, is in a place that
-//! no later map has freed. Redo applies to a page the changes that its LSN shows to be missing
+//! enough. The page's version at the beginning of the map, or a later one, is in a place that no
+//! later map has freed. Redo applies to a page the changes that its LSN shows to be missing
 //! (`recovery/README.md`, rules 5 and 8).
 
 use std::io::IoSlice;
 use std::ops::Range;
-use std::sync::PoisonError;
 
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_device::{AlignedBuffer, WriteRequest};
 
 use super::allocation::Need;
@@ -21,11 +21,11 @@ use super::store_error::{SyncError, WriteError};
 use crate::page::page_map::{nodes_by_level, per_node, write_node};
 use crate::page::{MapEntry, PageSize, Spot};
 
-/// Nodes written together.
+/// Number of nodes written together.
 const BATCH: usize = 32;
 
-/// A page map that was written, and is durable with the next sync. It counts once the superblock
-/// names its root; if it is dropped before, the last one stands.
+/// A page map that was written, and is durable with the next sync. It becomes valid once the
+/// superblock names its root. If it is dropped before, the last map stays valid.
 pub struct NewMap<'s> {
     store: &'s PageStore,
     pub(super) root: MapEntry,
@@ -43,8 +43,8 @@ impl Drop for NewMap<'_> {
 }
 
 impl NewMap<'_> {
-    /// Frees the places that the map superseded: the superblock that names it is durable, and the
-    /// log has that.
+    /// Frees the places that the map superseded. The superblock that names the map must be durable,
+    /// and the log must have recorded that.
     pub fn release(mut self) {
         self.free();
     }
@@ -62,25 +62,25 @@ impl NewMap<'_> {
     }
 }
 
-/// Returns the ranges of the file that `spots` take, in bytes.
+/// Returns the byte ranges of the file that `spots` take.
 pub(super) fn ranges_of(spots: &[Spot], size: PageSize) -> Vec<Range<u64>> {
     let range = |spot: &Spot| spot.offset(size)..spot.offset(size) + spot.bytes(size) as u64;
     spots.iter().map(range).collect()
 }
 
-/// A node that is being written.
+/// A node being written.
 struct Written {
     index: u64,
     entry: MapEntry,
 }
 
 impl PageStore {
-    /// Writes the changed nodes of the page map; `None` if pages are written in place. Data that
-    /// was written before is durable with the same sync as the map. One thread at a time: the
-    /// caller sees to that.
+    /// Writes the changed nodes of the page map; `None` if pages are written in place. Earlier
+    /// writes become durable with the same sync as the map. The caller ensures that one thread at a
+    /// time does this.
     ///
     /// # Errors
-    /// If there is no room for it, or the device fails. The last map stands.
+    /// There is no room for it, or the device fails. The last map stays valid.
     pub fn write_map(&self) -> Result<Option<NewMap<'_>>, WriteError> {
         let _gate = self.usable()?;
         self.write_map_now()
@@ -99,7 +99,7 @@ impl PageStore {
                 next = self.write_nodes(level, next..*count, &mut buffer, &mut new.superseded)?;
             }
             if level == 0 {
-                // Ids may have come since, and the last leaf has their pages.
+                // Ids may have been added since, and the last leaf has their pages.
                 let most = count * per_node(self.page_size);
                 new.ids = self.map().map_or(ids, |map| map.ids().min(most));
             }
@@ -108,7 +108,7 @@ impl PageStore {
         Ok(Some(new))
     }
 
-    /// Writes some dirty nodes of a level; returns where to go on.
+    /// Writes some dirty nodes of a level; returns the index to continue from.
     fn write_nodes(
         &self,
         level: usize,
@@ -173,7 +173,7 @@ impl PageStore {
                 Ok(()) => superseded.extend(map.place_node(level, written.index, written.entry)),
                 Err(_) => {
                     map.soil(level, written.index);
-                    // What lies there is anything; nothing refers to it.
+                    // The bytes there are undefined, and nothing refers to them.
                     superseded.extend(written.entry.spot());
                 }
             }
@@ -185,18 +185,18 @@ impl PageStore {
     }
 
     /// Makes the present page map durable without another checkpoint, so that the places it
-    /// supersedes are free. For a recovery, which may be begun again at any time. `lsn` is that of
-    /// a durable record that was logged for it, and `note` has the log say that the superblock of a
+    /// supersedes are free. A recovery uses this, and may restart at any time. `lsn` is that of a
+    /// durable record logged for the map. `note` makes the log record that the superblock of a
     /// generation is durable.
     ///
     /// # Errors
-    /// If there is no room for it, or the device fails; or as `note`.
+    /// There is no room for it, or the device fails; or `note` fails.
     pub fn save_map<E: From<WriteError>>(
         &self,
         lsn: Lsn,
         note: impl FnOnce(u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        let _one = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.saving.lock().past_poison();
         let (position, root) = (self.log_position(), self.catalog_root());
         let Some(map) = self.write_map()? else { return Ok(()) };
         self.sync().map_err(not_synced)?;
@@ -207,7 +207,7 @@ impl PageStore {
         Ok(())
     }
 
-    /// Keeps the places of the next durable map, and of those after it, until the guard goes.
+    /// Keeps the places of the next durable map, and of later ones, until the guard is dropped.
     pub(crate) fn pin_places(&self) -> PlacesPin<'_> {
         if let Some(mut map) = self.map() {
             map.pin();
@@ -222,18 +222,18 @@ impl PageStore {
         self.map().is_some_and(|map| map.wants_map(most_bytes))
     }
 
-    /// Bytes in memory that tell where pages are.
+    /// Returns the bytes of memory that the page map takes.
     pub fn map_bytes(&self) -> u64 {
         self.map().map_or(0, |map| map.bytes())
     }
 
-    /// Bytes of the file that wait for a durable map to become free.
+    /// Returns the bytes of the file that become free with the next durable map.
     pub fn superseded_bytes(&self) -> u64 {
         self.map().map_or(0, |map| map.superseded_bytes())
     }
 
     /// Takes room for pages of these lengths ([`PageMap::take_spots`]) and leaves `reserve` places
-    /// free; makes the file longer if there are fewer.
+    /// free. Makes the file longer if there are too few.
     pub(super) fn take_spots(
         &self,
         lengths: &[Option<u64>],
@@ -259,7 +259,7 @@ impl PageStore {
     }
 }
 
-/// Keeps the places of durable maps.
+/// Keeps the places of durable maps until it is dropped.
 pub(crate) struct PlacesPin<'s>(&'s PageStore);
 
 impl Drop for PlacesPin<'_> {

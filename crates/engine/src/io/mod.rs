@@ -1,4 +1,4 @@
-//! The page store: pages of a store on a device, each in its place, with its checksum.
+//! The page store: pages of a store on a device, each at its place and with its checksum.
 
 mod allocation;
 mod batch;

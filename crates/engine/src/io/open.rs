@@ -1,9 +1,10 @@
-//! The life of a page store: opening and closing.
+//! Opening and closing of a page store.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
+use millpond_base::PastPoison;
 use millpond_base::{Lsn, PageId};
 use millpond_device::{AlignedBuffer, Device, FileDevice, FileOptions};
 
@@ -33,10 +34,10 @@ pub(crate) fn store_file(options: &FileOptions) -> FileOptions {
 
 impl PageStore {
     /// Opens the store in the file at `path`: for writing and exclusively, or beside other readers
-    /// if `options.read_only`. `page_size` is the size that the caller relies on, `None` for any.
+    /// if `options.read_only`. `page_size` is the size that the caller requires, `None` for any.
     ///
     /// # Errors
-    /// If the file cannot be opened or is locked, is no store of this version, has another page
+    /// The file cannot be opened or is locked, is not a store of this version, has another page
     /// size, or is cut off or damaged. If it was not closed cleanly: [`OpenError::NeedsRecovery`]
     /// if it has a log, [`OpenError::NotClean`] otherwise.
     pub fn open(
@@ -48,11 +49,11 @@ impl PageStore {
         Self::open_on(Arc::new(device), page_size, options.read_only)
     }
 
-    /// Opens the file of a store: without direct I/O if compressed pages are shorter than the
-    /// blocks that the drive wants, to which the store may have been copied.
+    /// Opens the file of a store. It does not use direct I/O if compressed pages are shorter than
+    /// the blocks of the drive, to which the store may have been copied.
     ///
     /// # Errors
-    /// As [`FileDevice::open`].
+    /// Same as [`FileDevice::open`].
     pub(crate) fn open_file(
         path: &Path,
         options: &FileOptions,
@@ -77,10 +78,10 @@ impl PageStore {
         FileDevice::open(path, &FileOptions { direct: false, ..options })
     }
 
-    /// Opens the store on `device`, as [`PageStore::open`] does.
+    /// Like [`PageStore::open`], for the store on `device`.
     ///
     /// # Errors
-    /// As [`PageStore::open`].
+    /// Same as [`PageStore::open`].
     pub fn open_on(
         device: Arc<dyn Device>,
         page_size: Option<PageSize>,
@@ -88,10 +89,10 @@ impl PageStore {
     ) -> Result<PageStore, OpenError> {
         let access = if read_only { Access::Read } else { Access::Write };
         let superblock = superblock_of(&*device, page_size)?;
-        // Without a log it is whole when it is closed, and not before.
+        // Without a log it becomes consistent when it is closed, and not before.
         let store = Self::open_clean(device, superblock, access, false)?;
         if let (Access::Write, Some(superblock)) = (access, store.superblock) {
-            // What the log says is no longer what the store holds.
+            // The log no longer describes the contents of the store.
             let log_position = Lsn(0);
             let pid = std::process::id();
             let generation = superblock.generation.saturating_add(1);
@@ -116,8 +117,8 @@ impl PageStore {
         let is_in_place = superblock.placement == Placement::InPlace;
         let expected = if is_in_place { superblock.pages } else { 1 };
         let expected = expected.saturating_mul(found.bytes_u64());
-        // A store that is to be recovered may have been growing when the power failed: its
-        // superblock became durable, and its length did not.
+        // A store to be recovered may have been growing when the power failed: its superblock
+        // became durable, and its length did not.
         let is_growing = !superblock.clean && superblock.log_position != Lsn(0);
         if expected > device.length() && !is_growing {
             let found = device.length();
@@ -140,7 +141,7 @@ impl PageStore {
         Ok(store)
     }
 
-    /// A store whose pages are where `map` says; page ids without a place are free.
+    /// Returns a store with the page places of `map`; page ids without a place are free.
     fn over_map(
         device: Arc<dyn Device>,
         access: Access,
@@ -154,12 +155,12 @@ impl PageStore {
         Self::over(device, page_size, access, superblock, free, Some(map))
     }
 
-    /// Opens whatever the file at `path` holds, for reading only: a store that was not closed, is
-    /// cut off, or has lost its superblock. Each page is proven when it is read. `page_size` is
-    /// needed only where neither superblock nor free map tell it.
+    /// Opens any contents of the file at `path`, for reading only: a store that was not closed, is
+    /// cut off, or has lost its superblock. Each page is verified when it is read. `page_size` is
+    /// needed only if neither superblock nor free map has it.
     ///
     /// # Errors
-    /// If the file cannot be opened or is locked, or no page size is known.
+    /// The file cannot be opened or is locked, or the page size is unknown.
     pub fn open_for_salvage(
         path: &Path,
         page_size: Option<PageSize>,
@@ -170,17 +171,17 @@ impl PageStore {
         Self::salvage_on(Arc::new(device), page_size)
     }
 
-    /// Opens whatever `device` holds, as [`PageStore::open_for_salvage`] does.
+    /// Like [`PageStore::open_for_salvage`], for the contents of `device`.
     ///
     /// # Errors
-    /// As [`PageStore::open_for_salvage`].
+    /// Same as [`PageStore::open_for_salvage`].
     pub fn salvage_on(
         device: Arc<dyn Device>,
         page_size: Option<PageSize>,
     ) -> Result<PageStore, OpenError> {
         let superblock = read_superblock(&*device);
-        // A device whose second tier wrote back, and is lost, has no superblock, but it says how
-        // long pages are.
+        // A device whose second tier wrote back, and is lost, has no superblock, but it has the
+        // page size.
         let mark = BackMark::of(&*device).ok().flatten();
         let marked = mark.and_then(|mark| PageSize::new(u64::from(mark.page_bytes)).ok());
         let size = superblock.as_ref().ok().map(|block| block.page_size).or(marked);
@@ -197,7 +198,8 @@ impl PageStore {
         let has_map = superblock.filter(|block| block.placement == Placement::OutOfPlace);
         let is_in_place = superblock.is_some() && has_map.is_none() || has_free_map(&*device, size);
         if is_in_place {
-            // The superblock's length is that of the last clean close; pages may have come since.
+            // The superblock's length is that of the last clean close; pages may have been added
+            // since.
             let pages = Bitmap::all_taken(device.length() / size.bytes_u64());
             return Ok(Self::over(device, size, Access::Salvage, superblock, pages, None));
         }
@@ -216,27 +218,27 @@ impl PageStore {
 
     /// Closes the store: writes the free map, makes everything durable and marks the store as
     /// clean. The superblock names its catalog at `catalog_root` and the last log position, so that
-    /// the log can be found, and continued, later. The caller has written all pages. Waits for
-    /// calls under way; later ones find the store closed. Closing twice, or a store that was open
-    /// for reading, only gives up the lock.
+    /// the log can be found and continued later. The caller must have written all pages. Waits for
+    /// calls in progress; later ones find the store closed. Closing twice, or a store that was open
+    /// for reading, only releases the lock.
     ///
     /// # Errors
-    /// If the device fails. The store then stays marked as open, and can be used or closed again,
-    /// unless it was syncing that failed.
+    /// The device fails. The store then stays marked as open, and can be used or closed again,
+    /// unless it was a sync that failed.
     pub fn close(&self, catalog_root: Option<PageId>) -> Result<(), CloseError> {
         self.end(catalog_root, || true)?;
         self.device.release();
         Ok(())
     }
 
-    /// Closes the store as [`PageStore::close`] does, but keeps the lock. If it is not at rest, it
-    /// stays marked as open, and its log makes it whole.
+    /// Like [`PageStore::close`], but keeps the lock. If the store is not at rest, it stays marked
+    /// as open, and its log recovers it.
     pub(crate) fn end(
         &self,
         catalog_root: Option<PageId>,
         is_at_rest: impl FnOnce() -> bool,
     ) -> Result<(), CloseError> {
-        let _gate = self.gate.write().unwrap_or_else(PoisonError::into_inner);
+        let _gate = self.gate.write().past_poison();
         let is_open = self.access == Access::Write && !self.closed.load(Ordering::Acquire);
         if is_open && is_at_rest() {
             self.mark_clean(catalog_root)?;
@@ -285,7 +287,7 @@ impl PageStore {
         Ok(())
     }
 
-    /// Takes the free map from the device into memory.
+    /// Reads the free map from the device into memory.
     fn read_free_map(&self) -> Result<(), ReadError> {
         let mut bytes = AlignedBuffer::new(self.page_size.bytes());
         let mut free = self.free_map();
@@ -304,7 +306,7 @@ impl PageStore {
     }
 }
 
-/// The superblock of `device`, whose pages are to be of `page_size`, if that is given.
+/// Returns the superblock of `device`, whose pages must have the size `page_size` if that is given.
 pub(crate) fn superblock_of(
     device: &dyn Device,
     page_size: Option<PageSize>,

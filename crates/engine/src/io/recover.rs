@@ -11,9 +11,10 @@
 //! to 0 ([`PageStore::set_log_position`]) before anything is changed: the log no longer describes
 //! the contents of the store after that.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
+use millpond_base::PastPoison;
 use millpond_base::{Lsn, PageId};
 use millpond_device::Device;
 
@@ -31,10 +32,10 @@ impl PageStore {
     /// Opens the store on `device`, which was not closed and has a log, for writing. Its length is
     /// that of the device; all pages count as in use until [`PageStore::restore_map`]. It stays
     /// marked as open, so recovery can restart at any moment. Nothing may be written before
-    /// [`PageStore::confirm`]. `page_size` is the size that the caller relies on, `None` for any.
+    /// [`PageStore::confirm`]. `page_size` is the size that the caller requires, `None` for any.
     ///
     /// # Errors
-    /// If the device holds no store of this version, one of another page size, one that was closed
+    /// The device holds no store of this version, one of another page size, one that was closed
     /// cleanly ([`OpenError::NothingToRecover`]), or one without a log ([`OpenError::NotClean`]).
     pub fn open_to_recover(
         device: Arc<dyn Device>,
@@ -44,14 +45,14 @@ impl PageStore {
         Self::recover_by(device, superblock)
     }
 
-    /// Opens the store on `device` for writing, and with a log. Returns whether it is to be
+    /// Opens the store on `device` for writing, and with a log. Returns whether it has to be
     /// recovered, as after [`PageStore::open_to_recover`]. If it was closed, it stays marked so
     /// until the first [`PageStore::set_log_position`]: nothing may be changed before, and nothing
-    /// at all before [`PageStore::confirm`]. The superblock is read once: a drive that errs might
-    /// not return the same twice.
+    /// at all before [`PageStore::confirm`]. The superblock is read once: a faulty drive might
+    /// return something else the second time.
     ///
     /// # Errors
-    /// As [`PageStore::open_on`] and [`PageStore::open_to_recover`].
+    /// Same as [`PageStore::open_on`] and [`PageStore::open_to_recover`].
     pub fn open_with_log(
         device: Arc<dyn Device>,
         page_size: Option<PageSize>,
@@ -89,13 +90,13 @@ impl PageStore {
     }
 
     /// Makes the superblock durable as it was read, before anything is written to a place that its
-    /// page map does not name. The process that wrote it may have failed to sync it, and died: then
-    /// the operating system shows it, and a power failure leaves the one before, with its map. No
-    /// later sync covers the writes of a failed one, unless they are repeated. Everything that the
-    /// superblock names was synced before the superblock was written.
+    /// page map does not name. The process that wrote it may have failed to sync it, and died. Then
+    /// the operating system shows this superblock, but a power failure leaves the one before, with
+    /// its map. No later sync covers the writes of a failed one, unless they are repeated.
+    /// Everything that the superblock names was synced before the superblock was written.
     ///
     /// # Errors
-    /// If the device fails.
+    /// The device fails.
     pub fn confirm(&self) -> Result<(), SyncError> {
         let _gate = self.usable()?;
         let Some(superblock) = self.superblock() else { return Ok(()) };
@@ -110,10 +111,10 @@ impl PageStore {
     /// Makes the store at least `pages` long. New pages are free, except the store's own.
     ///
     /// # Errors
-    /// If the store cannot grow; it is then as it was.
+    /// The store cannot grow, and is unchanged.
     pub fn grow_to(&self, pages: u64) -> Result<(), AllocateError> {
         let _gate = self.usable()?;
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         let old = self.pages();
         if pages <= old {
             return Ok(());
@@ -136,9 +137,9 @@ impl PageStore {
         Ok(())
     }
 
-    /// Sets which pages are in use: one bit per page, the first page's the lowest of the first
-    /// word. Pages beyond the words are free, bits beyond the store are not looked at, and the
-    /// store's own pages are always in use.
+    /// Sets the pages in use: one bit per page, the first page's the lowest of the first word.
+    /// Pages beyond the words are free, bits beyond the store are ignored, and the store's own
+    /// pages are always in use.
     pub fn restore_map(&self, taken: &[u64]) {
         let words = taken.iter().copied().chain(std::iter::repeat(0));
         let mut free = self.free_map();
@@ -148,13 +149,13 @@ impl PageStore {
         }
     }
 
-    /// The map of pages in use, as [`PageStore::restore_map`] takes it.
+    /// Returns the map of pages in use, in the form that [`PageStore::restore_map`] takes.
     pub fn taken_words(&self) -> Vec<u64> {
         self.free_map().words(0).collect()
     }
 
-    /// Returns whether the page ids in use are those of `taken`, a word for each 64, apart from the
-    /// store's own.
+    /// Returns `true` if the page ids in use are those of `taken`, a word for each 64, apart from
+    /// the store's own.
     pub(crate) fn has_taken(&self, taken: &[u64]) -> bool {
         let free = self.free_map();
         let differs = |(at, word): (usize, u64)| {
@@ -168,14 +169,15 @@ impl PageStore {
         differing.all(|page| self.is_reserved(PageId(page)))
     }
 
-    /// Writes into the superblock, durably, that recovery begins at `position` of the log (0: that
-    /// there is no log) and where the catalog is, and the page map, if there is a new one. The
+    /// Writes the superblock, durably, with the `position` of the log at which recovery begins (0
+    /// if there is no log), and with the places of the catalog and of the new page map, if any. The
     /// store stays marked as open. All other writes that have returned become durable, too. Returns
-    /// the superblock's generation: once the log has it, durably, the map's places can be released.
-    /// A log position that no superblock had is its generation; otherwise the next number is.
+    /// the superblock's generation: once the log has recorded it durably, the map's places can be
+    /// released. The generation is the log position if no superblock had it, and otherwise the next
+    /// number.
     ///
     /// # Errors
-    /// If the device fails: a crash then leaves either the old superblock or this one.
+    /// The device fails: a crash then leaves either the old superblock or this one.
     pub fn set_log_position(
         &self,
         position: Lsn,
@@ -185,8 +187,8 @@ impl PageStore {
         self.name_checkpoint(position, position, catalog_root, map)
     }
 
-    /// From now on a superblock is synced by itself: the pages that it needs are synced before, and
-    /// others are to wait (li 4.3).
+    /// Lets each later superblock be synced by itself: the pages that it needs are synced before,
+    /// and others wait (li 4.3).
     pub(crate) fn defer_syncs(&self) {
         self.defers_syncs.store(true, Ordering::Relaxed);
     }
@@ -217,7 +219,7 @@ impl PageStore {
             (None, Some(_)) => anchor.map_root,
             (None, None) => (MapEntry::NONE, self.pages()),
         };
-        // Whatever comes of it: no other superblock is of that generation.
+        // Even if this write fails, no other superblock gets that generation.
         let generation = lsn.0.max(anchor.generation.saturating_add(1));
         anchor.generation = generation;
         let open = Superblock {

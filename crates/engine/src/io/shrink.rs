@@ -1,19 +1,18 @@
-//! Truncating a store's file at its free end, in two steps; and support for callers that free more
-//! of it.
+//! Truncation of a store's file at its free end, in two steps; and support for callers that free
+//! more of it.
 //!
-//! First the store forgets the free pages at its end: from then on none of them is allocated,
-//! except when the store grows again. Then, once the caller has made durable that they are free,
-//! the file is truncated where the store ends by then. If the store grew in between, it is
-//! truncated behind that; pages that were forgotten and came back were free in between.
+//! First the store forgets the free pages at its end: none of them is allocated any more, except
+//! when the store grows again. Then, once the caller has made durable that they are free, the file
+//! is truncated at the store's end at that time. If the store grew in between, it is truncated
+//! behind that; pages that were forgotten and added again were free in between.
 //!
-//! Where pages are written out of place, these are page ids, and the file ends where the last place
-//! is taken. [`PageStore::pack_some`] moves pages at the end to free places before it, and the ids
-//! stay. A move is a write like any other, so the old place is free with the next durable map.
-
-use std::sync::PoisonError;
+//! Where pages are written out of place, these are page ids, and the file ends behind the last
+//! taken place. [`PageStore::pack_some`] moves pages at the end to free places before it, and the
+//! ids stay. A move is a write like any other, so the old place is free with the next durable map.
 use std::sync::atomic::Ordering;
 
 use millpond_base::PageId;
+use millpond_base::PastPoison;
 use millpond_device::AlignedBuffer;
 
 use super::batch::PageRead;
@@ -23,42 +22,43 @@ use super::store_error::{AllocateError, PackError, WriteError};
 use super::transfer::{Outgoing, Stored};
 use crate::page::{MapEntry, PageHeader, Spot};
 
-/// Lengths of files are multiples of this, as direct I/O wants them.
+/// Lengths of files are multiples of this, for direct I/O.
 const BLOCK: u64 = 4096;
-/// Pages that [`PageStore::pack_some`] moves at a time.
+/// Number of pages that [`PageStore::pack_some`] moves at a time.
 const PACK_PAGES: usize = 64;
 /// Page ids are sparse if there are this many for each page in use,
 const SPARSE: u64 = 8;
 /// and more than this: 256 KiB of memory.
 const SPARSE_LEAST: u64 = 32 << 10;
 
-/// Moving pages to free places: how far it has come.
+/// Progress of moving pages to free places.
 #[derive(Debug)]
 pub struct Packing {
-    /// Pages at or beyond this place are to move.
+    /// Pages at or beyond this place are to be moved.
     bound: u64,
-    /// Pages before it were looked at.
+    /// Pages before this one were examined.
     next: PageId,
 }
 
 /// Result of [`PageStore::pack_some`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packed {
-    /// Pages that moved.
+    /// Number of pages moved.
     pub moved: u64,
-    /// No other page is to move, or no place is free for it.
+    /// Set if no other page is to be moved, or no place is free for it.
     pub is_over: bool,
 }
 
 impl PageStore {
     /// Returns the end of the store if the pages in use were those with the lowest ids. Before it
-    /// there are at least as many free pages as there are pages in use from it on.
+    /// there are at least as many free pages as pages in use from it on.
     pub fn packed_end(&self) -> PageId {
         let (least, unit) = self.bounds();
         PageId(self.allocated_pages().max(least).next_multiple_of(unit))
     }
 
-    /// The first pages in use from `bound` on, without the store's own, in order, up to a maximum.
+    /// Returns the first pages in use from `bound` on, without the store's own, in order, up to a
+    /// maximum.
     pub fn used_from(&self, bound: PageId, most: usize) -> Vec<PageId> {
         let free = self.free_map();
         let used = free.taken_from(bound.0).map(PageId).filter(|page| !self.is_reserved(*page));
@@ -78,19 +78,19 @@ impl PageStore {
         self.free_map().take_below(bound.0)
     }
 
-    /// Pages that are kept, and the unit of page counts.
+    /// Returns the minimum number of pages, and the unit of page counts.
     fn bounds(&self) -> (u64, u64) {
         let page_bytes = self.page_size().bytes_u64();
         (FIRST_BYTES.div_ceil(page_bytes), BLOCK.div_ceil(page_bytes))
     }
 
-    /// Forgets the free pages behind the last that is in use. Returns how many there were.
+    /// Forgets the free pages behind the last page in use. Returns their number.
     ///
     /// # Errors
-    /// If the store cannot be written.
+    /// The store cannot be written.
     pub fn forget_tail(&self) -> Result<u64, AllocateError> {
         let _gate = self.usable()?;
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         let (least, unit) = self.bounds();
         let mut free = self.free_map();
         let old = free.pages();
@@ -99,7 +99,7 @@ impl PageStore {
         if let Some(mut map) = self.map() {
             map.set_ids(pages);
         }
-        // Before `free` is unlocked, as where it grows.
+        // Before `free` is unlocked, as in a growth.
         self.pages.store(pages, Ordering::Release);
         Ok(old - pages)
     }
@@ -121,13 +121,13 @@ impl PageStore {
         bound.and_then(marked).unwrap_or(false)
     }
 
-    /// Returns the end of the file if no place were free before it; `None` in place.
+    /// Returns the end that the file would have with no free place before it; `None` in place.
     fn end_of_places(&self) -> Option<u64> {
         let (least, unit) = self.bounds();
         Some(self.map()?.packed_places().max(least).next_multiple_of(unit))
     }
 
-    /// Counts the pages beyond the possible end of the file, where pages are written out of place.
+    /// Counts the pages beyond the possible end of the file, in an out-of-place store.
     pub fn count_far(&self) -> u64 {
         let bound = self.end_of_places();
         let far = |bound| Some(self.map()?.count_placed_from(bound));
@@ -141,11 +141,11 @@ impl PageStore {
         self.map.is_some() && ids > SPARSE_LEAST && ids > SPARSE * used
     }
 
-    /// Moves the next pages, at most [`PACK_PAGES`]. A page that is written meanwhile stays where
-    /// it was written to.
+    /// Moves the next pages, at most [`PACK_PAGES`]. A page that is written in the meantime keeps
+    /// its new place.
     ///
     /// # Errors
-    /// If a page cannot be read, is damaged, or not be written; others may have moved.
+    /// A page cannot be read, is damaged, or cannot be written; others may have moved.
     pub fn pack_some(&self, packing: &mut Packing) -> Result<Packed, PackError> {
         let _gate = self.usable().map_err(WriteError::from)?;
         let Some(far) =
@@ -177,7 +177,8 @@ impl PageStore {
         Ok(Packed { moved, is_over: is_last || is_full })
     }
 
-    /// Writes pages to `spots` and enters those that are not elsewhere by then; returns how many.
+    /// Writes pages to `spots` and enters those that have not moved elsewhere; returns their
+    /// number.
     fn move_pages(
         &self,
         reads: &[PageRead<'_, MapEntry>],
@@ -207,14 +208,14 @@ impl PageStore {
         first.map(|()| moved)
     }
 
-    /// Cuts the file off where the store ends. It must be durable that all pages that
-    /// [`PageStore::forget_tail`] forgot are free. Returns by how many bytes the file is shorter.
+    /// Cuts the file at the store's end. It must be durable that all pages that
+    /// [`PageStore::forget_tail`] forgot are free. Returns the number of bytes cut.
     ///
     /// # Errors
-    /// If the device fails; the file is then as long as before.
+    /// The device fails; the file keeps its length.
     pub fn cut_off(&self) -> Result<u64, AllocateError> {
         let _gate = self.usable()?;
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         let old = self.device.length();
         let (least, unit) = self.bounds();
         let places = self.map().map_or(self.pages(), |mut map| map.cut_places(least, unit));

@@ -1,17 +1,18 @@
-//! The spill file: before images and undo records that do not fit into memory, of no use after the
+//! The spill file: before images and undo records that do not fit into memory; useless after the
 //! process ends.
 //!
-//! It is beside the store, is created when it is first needed, and is removed when the store is
-//! closed. The remains after a crash are removed when the store is opened. Nothing in it is ever
-//! synced: nobody reads it but the process that wrote it. A mark tells it from other files.
+//! It is beside the store, is created on demand, and is removed when the store is closed. The
+//! remains after a crash are removed when the store is opened. Nothing in it is ever synced, since
+//! only the process that wrote it reads it. A mark distinguishes it from other files.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_device::{Process, beside, error::kind_of, file::new_file::create_like, real_path};
 use xxhash_rust::xxh3::xxh3_64;
@@ -20,7 +21,7 @@ use super::spill_storage::SpillStorage;
 
 const MARK: &[u8; 8] = b"MPSPILL1";
 
-/// Why nothing can be put into the file, or read out of it.
+/// Reason that nothing can be put into the file, or read from it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpillError {
@@ -29,10 +30,10 @@ pub enum SpillError {
     Full {
         /// The file.
         path: PathBuf,
-        /// Bytes that it may have.
+        /// Maximum size in bytes.
         max: u64,
     },
-    /// The system refused.
+    /// The system reported an error.
     #[error("the spill file {} failed ({})", path.display(), kind_of(error))]
     File {
         /// The file.
@@ -66,7 +67,7 @@ pub enum SpillError {
 #[derive(Default)]
 struct Room {
     file: Option<Arc<SpillStorage>>,
-    /// The store was closed.
+    /// Set once the store was closed.
     is_over: bool,
     /// Free ranges before `end`: length by offset.
     free: BTreeMap<u64, u64>,
@@ -125,12 +126,12 @@ impl Room {
     }
 }
 
-/// The file.
+/// A spill file.
 pub struct SpillFile {
     path: PathBuf,
-    /// The data file, whose mode and owner it gets; `None` if the store is in memory.
+    /// The data file, whose mode and owner the spill file gets; `None` if the store is in memory.
     store: Option<PathBuf>,
-    /// A child of that has the file of its parent.
+    /// The opening process; in its children the file belongs to the parent.
     process: Process,
     max: u64,
     room: Mutex<Room>,
@@ -140,19 +141,19 @@ pub struct SpillFile {
 struct CheckedRange {
     offset: u64,
     len: usize,
-    /// Checksum of the bytes, kept in memory only: the file outlives no process.
+    /// Checksum of the bytes, kept only in memory: the file outlives no process.
     sum: u64,
 }
 
-/// Bytes in the file; they go with it.
+/// Bytes in the file, which are freed when this is dropped.
 pub struct Extent {
     file: Arc<SpillFile>,
     handle: Arc<SpillStorage>,
     range: CheckedRange,
 }
 
-/// Blocks of bytes in the file, which are counted from 0; they go with it. One takes
-/// [`Blocks::EACH`] bytes of memory, however long it is.
+/// Blocks of bytes in the file, numbered from 0, which are freed when this is dropped. A block
+/// takes [`Blocks::EACH`] bytes of memory, however long it is.
 pub struct Blocks {
     file: Arc<SpillFile>,
     handle: Option<Arc<SpillStorage>>,
@@ -164,7 +165,7 @@ pub fn spill_path(path: &Path) -> PathBuf {
     beside(path, "-spill")
 }
 
-/// Returns whether the file at `path` is a spill file, or an empty one, which nobody else needs.
+/// Returns `true` if the file at `path` is a spill file, or empty; nobody else needs it then.
 ///
 /// # Errors
 /// It cannot be read.
@@ -182,12 +183,12 @@ pub fn is_spill(path: &Path) -> io::Result<bool> {
     Ok(MARK.starts_with(&begin))
 }
 
-/// Removes a spill file, and nothing else of that name.
+/// Removes a spill file, and no other file of that name.
 fn remove(path: &Path) -> io::Result<()> {
     if is_spill(path)? { std::fs::remove_file(path) } else { Ok(()) }
 }
 
-/// Creates the spill file of `store` with its mark. The remains of an earlier try are removed
+/// Creates the spill file of `store` with its mark. The remains of an earlier attempt are removed
 /// first.
 fn create(path: &Path, store: &Path) -> io::Result<File> {
     remove(path)?;
@@ -201,10 +202,10 @@ fn create(path: &Path, store: &Path) -> io::Result<File> {
 }
 
 impl SpillFile {
-    /// The spill file of the store at `store`, which this process has locked; it may have `max`
-    /// bytes. One that a crash left is removed.
+    /// Returns the spill file of the store at `store`, which this process has locked; it may have
+    /// `max` bytes. A file that a crash left is removed.
     pub fn beside(store: &Path, max: u64) -> Arc<SpillFile> {
-        // It is made when it is needed. The process may be in another folder by then.
+        // It is created on demand, and the process may be in another folder by then.
         let path = spill_path(store);
         let path = std::path::absolute(&path).unwrap_or(path);
         if let Err(error) = remove(&path) {
@@ -215,28 +216,28 @@ impl SpillFile {
         Arc::new(SpillFile { path, store, process: Process::this(), max, room: Mutex::default() })
     }
 
-    /// The spill file of a store that has no folder: up to `max` bytes of memory, freed when they
-    /// are not needed any more.
+    /// Returns the spill file of a store without a folder: up to `max` bytes of memory, freed when
+    /// no longer needed.
     pub fn in_memory(max: u64) -> Arc<SpillFile> {
         let (path, store, process) = (PathBuf::from("(memory)"), None, Process::this());
         Arc::new(SpillFile { path, store, process, max, room: Mutex::default() })
     }
 
-    /// Limit in bytes for the changes of active transactions: their undo records, and the versions
-    /// for a snapshot that begins; `None` where that is not bounded.
+    /// Returns the limit in bytes for the changes of active transactions: their undo records, and
+    /// the versions for a snapshot that begins; `None` if they are not bounded.
     ///
-    /// Memory cannot be had from elsewhere, so a share is kept for versions of what is committed,
-    /// and for merging them: a transaction fails that exceeds the rest, and never a snapshot that
-    /// begins.
+    /// Memory has no reserve beyond its limit. So a share is kept for versions of committed
+    /// entries, and for merging them. A transaction that exceeds the rest fails, instead of a
+    /// snapshot that begins.
     pub fn max_of_active(&self) -> Option<u64> {
         self.store.is_none().then_some(self.max / 2)
     }
 
     fn room(&self) -> MutexGuard<'_, Room> {
-        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+        self.room.lock().past_poison()
     }
 
-    /// Bytes from the file's beginning to the end of the last used range.
+    /// Returns the bytes from the file's beginning to the end of the last used range.
     pub fn bytes(&self) -> u64 {
         self.room().end
     }
@@ -245,8 +246,8 @@ impl SpillFile {
         SpillError::File { path: self.path.clone(), error: source }
     }
 
-    /// Removes the file of a store that is closed: another store may take its name. Remaining
-    /// handles can read their own bytes, and put nothing more.
+    /// Removes the file of a closed store, since another store may take its name. Remaining handles
+    /// can read their own bytes, and put nothing more.
     pub fn end(&self) {
         let mut room = self.room();
         room.is_over = self.store.is_some();
@@ -274,7 +275,7 @@ impl SpillFile {
         Ok(room.file.insert(file).clone())
     }
 
-    /// Puts `bytes` somewhere.
+    /// Puts `bytes` into a free range.
     ///
     /// # Errors
     /// [`SpillError`]; nothing is kept.
@@ -332,7 +333,7 @@ impl Drop for SpillFile {
 }
 
 impl Extent {
-    /// Reads the bytes into `out`, whose contents they replace.
+    /// Reads the bytes into `out`, and replaces its contents.
     ///
     /// # Errors
     /// [`SpillError::File`], [`SpillError::Damaged`].
@@ -348,10 +349,10 @@ impl Drop for Extent {
 }
 
 impl Blocks {
-    /// Bytes of memory that a block takes.
+    /// Bytes of memory per block.
     pub const EACH: usize = size_of::<CheckedRange>();
 
-    /// None yet.
+    /// Returns an empty list of blocks.
     pub fn new(file: &Arc<SpillFile>) -> Blocks {
         Blocks { file: file.clone(), handle: None, ranges: Vec::new() }
     }
@@ -377,7 +378,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Reads block `number` into `out`, whose contents it replaces; nothing, if there is no such
+    /// Reads block `number` into `out`, and replaces its contents; nothing if there is no such
     /// block.
     ///
     /// # Errors
@@ -390,8 +391,8 @@ impl Blocks {
         }
     }
 
-    /// The prefix of block `number`, at most `most` bytes, into `out`. The checksum is the whole
-    /// block's: a prefix is not verified by it.
+    /// Reads a prefix of block `number`, at most `most` bytes, into `out`. The checksum covers the
+    /// whole block, so a prefix is not verified.
     ///
     /// # Errors
     /// [`SpillError::File`].
@@ -410,13 +411,13 @@ impl Blocks {
         Ok(())
     }
 
-    /// Returns the error for block `number`, whose first bytes make no sense.
+    /// Returns the error for block `number`, whose first bytes are invalid.
     pub fn damaged(&self, number: usize) -> SpillError {
         let range = CheckedRange { offset: 0, len: 0, sum: 0 };
         self.file.damaged(self.ranges.get(number).unwrap_or(&range))
     }
 
-    /// There will be no more of them.
+    /// Ends the list: no more blocks are pushed.
     pub fn end(&mut self) {
         self.ranges.shrink_to_fit();
     }
@@ -461,8 +462,8 @@ mod tests {
         assert!(!spill_path(&store).exists());
     }
 
-    /// A full disk left a file without its whole mark: no large transaction worked
-    /// until the store was opened again.
+    /// A full disk left a file without its whole mark: no large transaction worked until the store
+    /// was opened again.
     #[test]
     fn a_file_with_a_part_of_its_mark_that_a_failed_creation_left_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
@@ -476,7 +477,8 @@ mod tests {
         assert!(!spill_path(&store).exists());
     }
 
-    /// A process that changed its folder made the file there: where another store may have its own.
+    /// A process that changed its folder created the file there, where another store may have its
+    /// own.
     #[test]
     fn its_place_is_that_of_the_store_when_it_was_opened_wherever_the_process_goes() {
         let spill = SpillFile::beside(Path::new("target/no-store"), 1000);

@@ -1,10 +1,10 @@
-//! The bytes of a spill file: in a file, or, of a store that has no folder, in memory.
+//! The bytes of a spill file: in a file, or in memory for a store without a folder.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::PoisonError;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::RwLock;
 
 /// Bytes that are allocated at a time.
@@ -14,7 +14,7 @@ const CHUNK: usize = 256 << 10;
 pub(super) enum SpillStorage {
     /// In a file.
     File(File),
-    /// In memory, by chunks; those that nothing was put into are empty.
+    /// In memory, by chunks; unused chunks are empty.
     Memory(RwLock<Vec<Box<[u8]>>>),
 }
 
@@ -22,8 +22,8 @@ fn ended() -> io::Error {
     io::ErrorKind::UnexpectedEof.into()
 }
 
-/// Calls `each` with the pieces of `len` bytes at `offset`: the chunk, where the piece begins in
-/// it, and where it is in the whole.
+/// Calls `each` with the pieces of `len` bytes at `offset`: the chunk, the piece's beginning in the
+/// chunk, and its position in the whole.
 fn pieces(
     offset: u64,
     len: usize,
@@ -41,7 +41,7 @@ fn pieces(
 }
 
 impl SpillStorage {
-    /// No bytes, in memory.
+    /// Returns an empty storage in memory.
     pub(super) fn in_memory() -> SpillStorage {
         SpillStorage::Memory(RwLock::default())
     }
@@ -52,7 +52,7 @@ impl SpillStorage {
             SpillStorage::File(file) => return file.write_all_at(bytes, offset),
             SpillStorage::Memory(chunks) => chunks,
         };
-        let mut chunks = chunks.write().unwrap_or_else(PoisonError::into_inner);
+        let mut chunks = chunks.write().past_poison();
         pieces(offset, bytes.len(), |number, from, piece| {
             if chunks.len() <= number {
                 chunks.resize_with(number + 1, Box::default);
@@ -60,7 +60,7 @@ impl SpillStorage {
             let chunk = chunks.get_mut(number).ok_or_else(ended)?;
             if chunk.is_empty() {
                 let mut fresh = Vec::new();
-                // What does not fit is an error of this write, not the end of the process.
+                // A lack of memory fails this write instead of the process.
                 fresh.try_reserve_exact(CHUNK).map_err(|_| io::ErrorKind::OutOfMemory)?;
                 fresh.resize(CHUNK, 0);
                 *chunk = fresh.into_boxed_slice();
@@ -78,7 +78,7 @@ impl SpillStorage {
             SpillStorage::File(file) => return file.read_exact_at(out, offset),
             SpillStorage::Memory(chunks) => chunks,
         };
-        let chunks = chunks.read().unwrap_or_else(PoisonError::into_inner);
+        let chunks = chunks.read().past_poison();
         pieces(offset, out.len(), |number, from, piece| {
             let chunk = chunks.get(number).ok_or_else(ended)?;
             let bytes = chunk.get(from..from + piece.len()).ok_or_else(ended)?;
@@ -87,13 +87,13 @@ impl SpillStorage {
         })
     }
 
-    /// Nothing behind `end` is used any more. A file is cut when next to nothing is left.
+    /// Releases everything behind `end`. A file is cut once next to nothing is left.
     pub(super) fn cut(&self, end: u64, least: u64) -> io::Result<()> {
         match self {
             SpillStorage::File(file) if end <= least => file.set_len(least),
             SpillStorage::File(_) => Ok(()),
             SpillStorage::Memory(chunks) => {
-                let mut chunks = chunks.write().unwrap_or_else(PoisonError::into_inner);
+                let mut chunks = chunks.write().past_poison();
                 chunks.truncate(end.div_ceil(CHUNK as u64) as usize);
                 let most = 2 * chunks.len();
                 chunks.shrink_to(most);

@@ -1,34 +1,35 @@
 //! Pages on a device: read with verification, written in batches, allocated and freed.
 //!
 //! A store file is an array of pages of one size. Page 0 is the superblock (`page::superblock`).
-//! Every page carries a checksum seeded with its id, so that neither a damaged page nor one that
-//! landed in the wrong place is ever taken for good.
+//! Every page carries a checksum seeded with its id, so that neither a damaged page nor one in the
+//! wrong place is ever accepted.
 //!
-//! - **Placement** is fixed when a store is created. *In place*: page n lies at n, some pages are
-//!   maps of free pages (`page::free_map`), all others belong to the structures that allocated
-//!   them. *Out of place*: the page map names the place of a page (`page::page_map`,
+//! - **Placement** is fixed when a store is created. *In place*: page n is at place n, some pages
+//!   are maps of free pages (`page::free_map`), all others belong to the structures that allocated
+//!   them. *Out of place*: the page map has the place of a page (`page::page_map`,
 //!   `io::placement`), which changes with each write. Page ids and places of the file are separate,
 //!   and anything without an entry in the map is free.
 //! - **Life.** Opening for writing durably marks the superblock as open; closing writes the free
 //!   maps, or the page map, syncs, marks it as clean and syncs again. In between, the free pages
 //!   are known in memory only. A store that was not closed is opened again by way of its log
 //!   (`open_to_recover`), which knows the pages in use. Without a log `open_for_salvage` reads the
-//!   pages that are there.
+//!   pages that exist.
 //! - **Growth** is by half of the size until that is 1 MiB, and by an eighth of it from 8 MiB on. A
-//!   step has at least 256 KiB and at most 64 MiB, in zeros that are really written (`io::file`
-//!   says why). One thread grows; others that find no free page wait for it, and those that free
-//!   pages do not.
+//!   step has at least 256 KiB and at most 64 MiB, in zeros that are actually written
+//!   (`file_device.rs` of the device crate has the reason). One thread grows. Others that find no
+//!   free page wait for it, and those that free pages do not.
 //! - **Locks**: `free` is held for the few steps of a bitmap, never during I/O. `growing` comes
 //!   before `free`, and `free` before `map`. `gate` is held shared by everything that changes the
 //!   file and exclusively by closing, so that nothing is written after the store was marked as
 //!   clean. `anchor` is held while the superblock of an open store is written.
-//! - **A failed sync is remembered**: the kernel reports a failed write-back once, so a
-//!   later success would mean nothing. The store can be read, and not be closed cleanly.
+//! - **A failed sync is remembered**: the kernel reports a failed write-back once, so a later
+//!   success would mean nothing. The store can be read, and not be closed cleanly.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError, RwLockReadGuard};
+use std::sync::{Arc, MutexGuard, RwLockReadGuard};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::{Mutex, RwLock};
 use millpond_base::{Lsn, PageId};
 use millpond_device::{Device, DeviceError};
@@ -55,16 +56,16 @@ pub(super) enum Access {
     Salvage,
 }
 
-/// Positions from which everything else is found.
+/// Positions that everything else is found from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Anchor {
     /// LSN where recovery begins; 0 without a log.
     pub(super) log_position: Lsn,
     /// Root of the catalog.
     pub(super) catalog_root: Option<PageId>,
-    /// Root of the durable page map, and the page ids that it is of.
+    /// Root of the durable page map, and its number of page ids.
     pub(super) map_root: (MapEntry, u64),
-    /// Of the superblock that was written last.
+    /// Generation of the superblock that was written last.
     pub(super) generation: u64,
 }
 
@@ -73,25 +74,26 @@ pub struct PageStore {
     pub(super) device: Arc<dyn Device>,
     pub(super) page_size: PageSize,
     pub(super) access: Access,
-    /// The superblock as it was read; `None` if a salvaged store has none that is sound.
+    /// The superblock as it was read; `None` if that of a salvaged store is not sound.
     pub(super) superblock: Option<Superblock>,
     /// The part of the superblock that changes while the store is open.
     pub(super) anchor: Mutex<Anchor>,
     /// Number of page ids: the length in pages where they are written in place. Changes under
     /// `growing`.
     pub(super) pages: AtomicU64,
-    /// Page ids, and places of the file, that there can be. Only tests set fewer.
+    /// Largest number of page ids, and of places of the file. Only tests set fewer.
     pub(super) most_pages: u64,
-    /// The free page ids. Locked before `map`.
+    /// Free page ids. Locked before `map`.
     pub(super) free: Mutex<Bitmap>,
     /// Places of pages; `None` if they are written in place.
     pub(super) map: Option<Mutex<PageMap>>,
-    /// Why a store that is salvaged was looked through instead of reading its page map.
+    /// Damage of a salvaged store's page map, because of which the whole file was searched.
     pub(super) map_damage: Option<Box<MapError>>,
     /// Held while the page map is saved.
     pub(super) saving: Mutex<()>,
     pub(super) growing: Mutex<()>,
-    /// The end of the file was given back and not needed since: the store does not grow ahead.
+    /// Set if the end of the file was given back and not needed since: the store does not grow
+    /// ahead.
     pub(super) is_cut: AtomicBool,
     pub(super) gate: RwLock<()>,
     /// Set under `gate`.
@@ -136,12 +138,12 @@ macro_rules! from_unusable {
 from_unusable!(WriteError, AllocateError, FreeError, SyncError);
 
 impl PageStore {
-    /// Returns the store's path, if that leads to another file by now, or to none.
+    /// Returns the store's path, if it leads to another file now, or to none.
     pub(crate) fn displaced(&self) -> Option<PathBuf> {
         self.device.displaced()
     }
 
-    /// A store over `device`, whose pages the caller has looked at.
+    /// Returns a store over `device`, whose pages the caller has examined.
     pub(super) fn over(
         device: Arc<dyn Device>,
         page_size: PageSize,
@@ -183,40 +185,40 @@ impl PageStore {
         }
     }
 
-    /// Name of the store's device.
+    /// Returns the name of the store's device.
     pub fn path(&self) -> &Path {
         self.device.path()
     }
 
-    /// The device under the store.
+    /// Returns the device under the store.
     pub fn device(&self) -> &Arc<dyn Device> {
         &self.device
     }
 
-    /// Size of all pages.
+    /// Returns the size of all pages.
     #[inline]
     pub fn page_size(&self) -> PageSize {
         self.page_size
     }
 
-    /// Tells this store from all others; zeros if a salvaged store's superblock is lost.
+    /// Returns an id that no other store has; zeros if a salvaged store's superblock is lost.
     pub fn uuid(&self) -> [u8; 16] {
         self.superblock.map_or([0; 16], |block| block.uuid)
     }
 
-    /// The superblock as it was when the store was opened; `None` if a salvaged store has none
-    /// that is sound.
+    /// Returns the superblock as it was when the store was opened; `None` if that of a salvaged
+    /// store is not sound.
     pub fn superblock(&self) -> Option<&Superblock> {
         self.superblock.as_ref()
     }
 
-    /// Root of the catalog as the superblock has it: as of the last clean close, or the last
+    /// Returns the root of the catalog in the superblock: as of the last clean close, or the last
     /// [`PageStore::set_log_position`] since.
     pub fn catalog_root(&self) -> Option<PageId> {
         self.anchor().catalog_root
     }
 
-    /// Generation of the superblock that was read, or written last.
+    /// Returns the generation of the superblock that was read, or written last.
     pub fn generation(&self) -> u64 {
         self.anchor().generation
     }
@@ -226,7 +228,8 @@ impl PageStore {
         self.anchor().log_position
     }
 
-    /// No page has an LSN beyond this one, if the store was closed: a new log begins behind it.
+    /// Returns the highest LSN that a page may have, if the store was closed: a new log begins
+    /// behind it.
     pub fn lsn_floor(&self) -> Lsn {
         self.superblock.map_or(Lsn(0), |block| block.lsn_floor)
     }
@@ -236,8 +239,8 @@ impl PageStore {
         self.access != Access::Write
     }
 
-    /// Returns the damage of a salvaged store's page map; its pages were looked for in the whole
-    /// file instead.
+    /// Returns the damage of a salvaged store's page map; the whole file was searched for its pages
+    /// instead.
     pub fn map_damage(&self) -> Option<&MapError> {
         self.map_damage.as_deref()
     }
@@ -262,38 +265,38 @@ impl PageStore {
         self.superblock.map_or(Compression::None, |block| block.compression)
     }
 
-    /// Length of the file in bytes.
+    /// Returns the length of the file in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.device.length()
     }
 
-    /// Number of page ids, the store's own and free ones included: its length in pages where they
-    /// are written in place.
+    /// Returns the number of page ids, including the store's own and free ones: its length in pages
+    /// if they are written in place.
     #[inline]
     pub fn pages(&self) -> u64 {
         self.pages.load(Ordering::Acquire)
     }
 
-    /// Pages that are free. 0 for a store that is salvaged: its free pages are unknown.
+    /// Returns the number of free pages; 0 for a salvaged store, whose free pages are unknown.
     pub fn free_pages(&self) -> u64 {
         self.free_map().free_pages()
     }
 
-    /// Page ids that there are, and those of them that are free, at one moment.
+    /// Returns the number of page ids and the number of free ones, at one moment.
     pub fn page_counts(&self) -> (u64, u64) {
         let free = self.free_map();
         (free.pages(), free.free_pages())
     }
 
-    /// Pages in use, the store's own included.
+    /// Returns the number of pages in use, including the store's own.
     pub fn allocated_pages(&self) -> u64 {
         let free = self.free_map();
         debug_assert!(free.free_pages() <= free.pages(), "free pages are pages of the store");
         free.pages() - free.free_pages()
     }
 
-    /// Bytes that pages take in the file, as of their last writes; where pages are written in
-    /// place, those of all that are in use.
+    /// Returns the bytes that pages take in the file, as of their last writes; if pages are written
+    /// in place, those of all pages in use.
     pub fn stored_bytes(&self) -> u64 {
         let in_place = || self.allocated_pages() * self.page_size.bytes_u64();
         self.map().map_or_else(in_place, |map| map.stored_bytes())
@@ -319,19 +322,19 @@ impl PageStore {
     }
 
     pub(super) fn free_map(&self) -> MutexGuard<'_, Bitmap> {
-        // A thread that panicked between two steps of the map is a bug in the map; its words are
-        // valid at each step, so the rest of the program may go on.
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+        // A thread that panicked between two steps of the map is a bug in the map. Its words are
+        // valid at each step, so the rest of the program may continue.
+        self.free.lock().past_poison()
     }
 
-    /// The page map, if pages are written out of place. Each of its steps leaves it valid.
+    /// Locks the page map, if pages are written out of place. Each of its steps leaves it valid.
     pub(super) fn map(&self) -> Option<MutexGuard<'_, PageMap>> {
-        self.map.as_ref().map(|map| map.lock().unwrap_or_else(PoisonError::into_inner))
+        self.map.as_ref().map(|map| map.lock().past_poison())
     }
 
     pub(super) fn anchor(&self) -> MutexGuard<'_, Anchor> {
         // It is replaced as a whole.
-        self.anchor.lock().unwrap_or_else(PoisonError::into_inner)
+        self.anchor.lock().past_poison()
     }
 
     /// Keeps the store from being closed while it is changed.
@@ -339,7 +342,7 @@ impl PageStore {
         if self.access != Access::Write {
             return Err(Unusable::ReadOnly);
         }
-        let gate = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+        let gate = self.gate.read().past_poison();
         if self.closed.load(Ordering::Acquire) { Err(Unusable::Closed) } else { Ok(gate) }
     }
 
@@ -348,7 +351,7 @@ impl PageStore {
         if self.closed.load(Ordering::Acquire) { Err(ReadError::Closed) } else { Ok(()) }
     }
 
-    /// The device did not read `page`.
+    /// Converts the device's error for `page`.
     pub(super) fn failed_read(&self, page: PageId, error: DeviceError) -> Result<(), ReadError> {
         self.readable()?;
         Err(ReadError::Device { page, error })

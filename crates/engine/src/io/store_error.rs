@@ -15,7 +15,7 @@ pub(crate) fn named(page: PageId) -> String {
     if is_node(page) { "a node of the page map".into() } else { format!("page {page}") }
 }
 
-/// Why a page could not be read. The buffer then holds anything.
+/// Reason that a page could not be read. The contents of the buffer are undefined then.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -35,7 +35,7 @@ pub enum ReadError {
         path.display()
     )]
     Checksum {
-        /// The store.
+        /// Path of the store.
         path: PathBuf,
         /// The page.
         page: PageId,
@@ -54,26 +54,25 @@ pub enum ReadError {
         named(*found)
     )]
     Misplaced {
-        /// The store.
+        /// Path of the store.
         path: PathBuf,
-        /// The page asked for.
+        /// The requested page.
         page: PageId,
         /// Offset of the page in bytes.
         offset: u64,
         /// The page that is there.
         found: PageId,
     },
-    /// A sound page, and the one asked for, but not the version that was written last: a write was
-    /// lost.
+    /// The requested page is sound, but not in the version that was written last: a write was lost.
     #[error(
         "offset {offset} of {} holds another version of page {page} than the last one: a write \
          was lost; `millpond check` lists all damage",
         path.display()
     )]
     Stale {
-        /// The store.
+        /// Path of the store.
         path: PathBuf,
-        /// The page asked for.
+        /// The requested page.
         page: PageId,
         /// Offset of the page in bytes.
         offset: u64,
@@ -85,15 +84,15 @@ pub enum ReadError {
         path.display()
     )]
     Nowhere {
-        /// The store.
+        /// Path of the store.
         path: PathBuf,
-        /// The page asked for.
+        /// The requested page.
         page: PageId,
     },
-    /// There is no such page.
+    /// The page does not exist.
     #[error("page {page} does not exist: the store has {pages} pages")]
     OutOfRange {
-        /// The page asked for.
+        /// The requested page.
         page: PageId,
         /// The store's length in pages.
         pages: u64,
@@ -101,9 +100,9 @@ pub enum ReadError {
     /// The buffer is not one page long.
     #[error("page {page} has {page_bytes} bytes, and the buffer has {buffer_bytes}")]
     BufferSize {
-        /// The page asked for.
+        /// The requested page.
         page: PageId,
-        /// Bytes of a page.
+        /// Bytes per page.
         page_bytes: usize,
         /// Bytes of the buffer.
         buffer_bytes: usize,
@@ -113,7 +112,7 @@ pub enum ReadError {
     Closed,
 }
 
-/// Why pages could not be written. Which of a batch were is marked in the batch.
+/// Reason that pages could not be written. The batch marks those that were.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -125,7 +124,7 @@ pub enum WriteError {
         /// The error of the device.
         error: DeviceError,
     },
-    /// No place is free, and the file could not grow; checkpoints make places free.
+    /// No place is free, and the file could not grow; checkpoints free places.
     #[error("no place is free for a page, and the store could not grow: {0}")]
     NoPlace(DeviceError),
     /// The page map could not be written.
@@ -137,13 +136,13 @@ pub enum WriteError {
         path.display()
     )]
     NotSynced {
-        /// The store.
+        /// Path of the store.
         path: PathBuf,
     },
-    /// There is no such page.
+    /// The page does not exist.
     #[error("page {page} does not exist: the store has {pages} pages")]
     OutOfRange {
-        /// The page named.
+        /// The given page.
         page: PageId,
         /// The store's length in pages.
         pages: u64,
@@ -151,13 +150,13 @@ pub enum WriteError {
     /// The page is the store's own.
     #[error("page {page} is the superblock or a free map, which the store writes itself")]
     Reserved {
-        /// The page named.
+        /// The given page.
         page: PageId,
     },
     /// The header in the buffer names another page: the write would go to the wrong place.
     #[error("the header of the buffer to be written as page {page} names page {found}")]
     WrongPage {
-        /// The page named.
+        /// The given page.
         page: PageId,
         /// The page in the header.
         found: PageId,
@@ -165,20 +164,20 @@ pub enum WriteError {
     /// The buffer is not one page long.
     #[error("page {page} has {page_bytes} bytes, and the buffer has {buffer_bytes}")]
     BufferSize {
-        /// The page named.
+        /// The given page.
         page: PageId,
-        /// Bytes of a page.
+        /// Bytes per page.
         page_bytes: usize,
         /// Bytes of the buffer.
         buffer_bytes: usize,
     },
-    /// One page twice in a batch: which one would be on top?
+    /// A page is twice in a batch, so that its contents would be ambiguous.
     #[error("page {page} is in the batch more than once")]
     Twice {
-        /// The page named.
+        /// The given page.
         page: PageId,
     },
-    /// Opened for reading, or for salvage.
+    /// The store was opened for reading, or for salvage.
     #[error("the store is open for reading only")]
     ReadOnly,
     /// The store was closed.
@@ -186,7 +185,7 @@ pub enum WriteError {
     Closed,
 }
 
-/// Why a page could not be moved to the front of the file.
+/// Reason that a page could not be moved to the front of the file.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackError {
@@ -203,14 +202,14 @@ millpond_base::from_variants! { PackError {
     Write(WriteError),
 } }
 
-/// Why no page could be had. Nothing was allocated.
+/// Reason that no page could be allocated. Nothing was allocated.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AllocateError {
     /// The store could not grow; it stays usable, and freeing pages makes room.
     #[error("no page is free, and the store could not grow: {0}")]
     Grow(DeviceError),
-    /// Opened for reading, or for salvage.
+    /// The store was opened for reading, or for salvage.
     #[error("the store is open for reading only")]
     ReadOnly,
     /// The store was closed.
@@ -222,14 +221,14 @@ millpond_base::from_variants! { AllocateError {
     Grow(DeviceError),
 } }
 
-/// Why a page could not be freed. Nothing was changed.
+/// Reason that a page could not be freed. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FreeError {
-    /// There is no such page.
+    /// The page does not exist.
     #[error("page {page} does not exist: the store has {pages} pages")]
     OutOfRange {
-        /// The page named.
+        /// The given page.
         page: PageId,
         /// The store's length in pages.
         pages: u64,
@@ -237,16 +236,16 @@ pub enum FreeError {
     /// The page is the store's own.
     #[error("page {page} is the superblock or a free map, which are never free")]
     Reserved {
-        /// The page named.
+        /// The given page.
         page: PageId,
     },
     /// The page was free already: two owners would get it.
     #[error("page {page} is free already")]
     AlreadyFree {
-        /// The page named.
+        /// The given page.
         page: PageId,
     },
-    /// Opened for reading, or for salvage.
+    /// The store was opened for reading, or for salvage.
     #[error("the store is open for reading only")]
     ReadOnly,
     /// The store was closed.
@@ -254,12 +253,12 @@ pub enum FreeError {
     Closed,
 }
 
-/// Why writes may not be durable.
+/// Reason that writes may not be durable.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SyncError {
-    /// The device did not confirm. Nothing that was written since the last sync is
-    /// certain, and asking again would prove nothing.
+    /// The device did not confirm the sync. No write since the last sync is certain, and another
+    /// sync would prove nothing.
     #[error("{0}; what was written since the last sync may be lost")]
     Device(DeviceError),
     /// An earlier sync failed.
@@ -268,10 +267,10 @@ pub enum SyncError {
         path.display()
     )]
     FailedBefore {
-        /// The store.
+        /// Path of the store.
         path: PathBuf,
     },
-    /// Opened for reading, or for salvage.
+    /// The store was opened for reading, or for salvage.
     #[error("the store is open for reading only")]
     ReadOnly,
     /// The store was closed.
@@ -283,7 +282,7 @@ millpond_base::from_variants! { SyncError {
     Device(DeviceError),
 } }
 
-/// Why a store could not be closed cleanly.
+/// Reason that a store could not be closed cleanly.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseError {
@@ -296,10 +295,10 @@ pub enum CloseError {
     /// Writes may not be durable: the store stays marked as open.
     #[error("the store cannot be closed cleanly: {0}")]
     Sync(SyncError),
-    /// The catalog's root is no page that was allocated.
+    /// The catalog's root is not an allocated page.
     #[error("the catalog's root, page {page}, is not an allocated page")]
     CatalogRoot {
-        /// The page named.
+        /// The given page.
         page: PageId,
     },
 }
@@ -309,39 +308,39 @@ millpond_base::from_variants! { CloseError {
     Sync(SyncError),
 } }
 
-/// Why a store could not be created.
+/// Reason that a store could not be created.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
     /// The file could not be created.
     #[error(transparent)]
     File(#[from] OpenFileError),
-    /// Pages cannot have that size.
+    /// The page size is not allowed.
     #[error(transparent)]
     PageSize(#[from] PageSizeError),
     /// The first pages could not be written.
     #[error("the store could not be created: {0}")]
     Device(DeviceError),
-    /// The device holds something already.
+    /// The device is not empty.
     #[error("{} holds {length} bytes already", path.display())]
     NotEmpty {
-        /// The device.
+        /// Path of the device.
         path: PathBuf,
         /// Length of the device in bytes.
         length: u64,
     },
-    /// Compressed pages are shorter than the unit in which the device reads and writes.
+    /// Compressed pages are shorter than the device's unit of I/O.
     #[error(
         "pages cannot be compressed on {}: they would take units of {unit} bytes, and the drive \
          reads and writes blocks of {block}; use larger pages, or no compression",
         path.display()
     )]
     Unit {
-        /// The device.
+        /// Path of the device.
         path: PathBuf,
-        /// Bytes of a unit.
+        /// Bytes per unit.
         unit: u64,
-        /// Bytes of a block.
+        /// Bytes per block.
         block: u64,
     },
 }
@@ -350,7 +349,7 @@ millpond_base::from_variants! { CreateError {
     Device(DeviceError),
 } }
 
-/// Why a store could not be opened.
+/// Reason that a store could not be opened.
 ///
 /// ```
 /// use millpond::{Db, Error, Options, error::OpenError};
@@ -365,13 +364,13 @@ millpond_base::from_variants! { CreateError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The file could not be opened, or somebody has it open.
+    /// The file could not be opened, or another process has it open.
     #[error(transparent)]
     File(#[from] OpenFileError),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// No store, a store of another version, or a damaged superblock.
+    /// Not a store, a store of another version, or a damaged superblock.
     #[error("{} cannot be opened: {error}", path.display())]
     Superblock {
         /// The file.
@@ -393,7 +392,7 @@ pub enum OpenError {
         /// Former path of the second tier's cache.
         cache: PathBuf,
     },
-    /// Another page size was asked for than the store has.
+    /// The store's page size is not the requested one.
     #[error(
         "{} has pages of {found}, not of {asked}: the page size is fixed when a store is created",
         path.display()
@@ -401,9 +400,9 @@ pub enum OpenError {
     PageSizeDiffers {
         /// The file.
         path: PathBuf,
-        /// The size asked for.
+        /// The requested size.
         asked: PageSize,
-        /// The size that the store has.
+        /// The store's size of pages.
         found: PageSize,
     },
     /// The file is shorter than the store in it.
@@ -417,7 +416,7 @@ pub enum OpenError {
         path: PathBuf,
         /// Bytes that the store takes.
         expected: u64,
-        /// Bytes that are there.
+        /// Bytes of the file.
         found: u64,
     },
     /// The store, which has no log, was in use when its process or machine stopped.
@@ -430,8 +429,8 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The store, which has a log, was in use when its process or machine stopped. Its log
-    /// recovers it.
+    /// The store, which has a log, was in use when its process or machine stopped. Its log recovers
+    /// it.
     #[error(
         "{} was not shut down: its process or machine stopped while it was in use; open it \
          together with its log, which recovers it",
@@ -441,19 +440,19 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// Recovery was asked for, and the store was closed cleanly.
+    /// Recovery was requested, and the store was closed cleanly.
     #[error("{} was closed cleanly: there is nothing to recover", path.display())]
     NothingToRecover {
         /// The file.
         path: PathBuf,
     },
-    /// A page that says which pages are free is damaged.
+    /// A free map is damaged.
     #[error("the map of free pages cannot be read: {0}")]
     FreeMap(ReadError),
-    /// The map that says where pages are is damaged.
+    /// The page map is damaged.
     #[error(transparent)]
     PageMap(#[from] Box<MapError>),
-    /// Salvage found no page size under which the file makes sense.
+    /// Salvage found no page size with which the file is readable.
     #[error(
         "nothing can be salvaged from {}: its first page is not usable ({superblock}), and no page \
          size fits what else is in it; if it is a store, name its page size",
@@ -462,7 +461,7 @@ pub enum OpenError {
     NothingToSalvage {
         /// The file.
         path: PathBuf,
-        /// The defect of the superblock, which would name the page size.
+        /// The defect of the superblock, which would have the page size.
         superblock: Box<OpenError>,
     },
 }

@@ -1,10 +1,10 @@
-//! Reading pages with verification, writing them in batches, syncing.
+//! Reads of pages with verification, writes in batches, and syncs.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::PoisonError;
 
+use millpond_base::PastPoison;
 use millpond_base::{PageId, Reason};
 use millpond_device::{AlignedBuffer, DeviceError};
 
@@ -23,15 +23,15 @@ const SUPERBLOCK: PageId = PageId(0);
 /// Present place of a page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Here {
-    /// In bytes from the file's beginning.
+    /// Bytes from the file's beginning.
     offset: u64,
-    /// Bytes that are stored of it.
+    /// Number of stored bytes.
     bytes: usize,
     /// `true` if the stored bytes are compressed.
     is_packed: bool,
 }
 
-/// A page to be read, and where it is.
+/// A page to be read, and its place.
 struct Wanted<'b, 'a, T> {
     read: &'b mut PageRead<'a, T>,
     here: Here,
@@ -43,20 +43,20 @@ pub(super) struct Outgoing<'o> {
     at: usize,
     offset: u64,
     stored: &'o [u8],
-    /// The page's, if it is written because it changed.
+    /// Tag of the page, if it is written because it changed.
     tag: Option<Tag>,
 }
 
 /// Stored form of the pages of a batch.
 pub(super) struct Stored {
-    /// Compressed pages, each at its page's place of the batch; empty if none is.
+    /// Compressed pages, each at its page's place in the batch; empty if none is compressed.
     packed: AlignedBuffer,
-    /// Units of each page, `None` if it is written as it is.
+    /// Units of each page, `None` if it is not compressed.
     pub(super) units: Vec<Option<u64>>,
 }
 
 impl<'o> Outgoing<'o> {
-    /// Bytes of number `at` of a batch, to be written at `offset`.
+    /// Returns the bytes of page `at` of a batch, to be written at `offset`.
     pub(super) fn new(at: usize, offset: u64, stored: &'o [u8]) -> Outgoing<'o> {
         Outgoing { at, offset, stored, tag: None }
     }
@@ -97,8 +97,8 @@ impl PageStore {
     /// written as that page.
     ///
     /// # Errors
-    /// If the device fails, the page is damaged or misplaced, an older version of it is there, or
-    /// there is no such page. The contents of `bytes` are then anything.
+    /// The device fails, the page is damaged or misplaced, an older version of it is there, or it
+    /// does not exist. The contents of `bytes` are undefined then.
     pub fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), ReadError> {
         let answer =
             self.check_read(page, bytes.len()).and_then(|()| self.read_and_verify(page, bytes));
@@ -119,7 +119,7 @@ impl PageStore {
                 return answer;
             }
             let had_copy = self.distrusts(&answer, here);
-            // The page may have moved meanwhile, and its place may have been used again.
+            // The page may have moved in the meantime, and its place may have been reused.
             if self.here(page)? == here {
                 if !had_copy || is_second {
                     return answer;
@@ -129,7 +129,7 @@ impl PageStore {
         }
     }
 
-    /// Reports that a sound page read as `page` cannot be it: a cache drops its copy.
+    /// Reports that a sound page read as `page` cannot be that page: a cache drops its copy.
     pub fn distrust(&self, page: PageId) {
         if let Ok(Here { offset, bytes, .. }) = self.here(page) {
             self.device.distrust(offset..offset + bytes as u64);
@@ -152,10 +152,10 @@ impl PageStore {
         request.result
     }
 
-    /// Reads all pages of `batch`, adjacent ones together and as many at once as the device is
-    /// good at. Each entry tells how it went; the batch keeps the order in which it came.
+    /// Reads all pages of `batch`, adjacent ones together, at the depth that suits the device. Each
+    /// entry has its own result; the batch keeps its order.
     pub fn read_batch<T>(&self, batch: &mut [PageRead<'_, T>]) {
-        // Requests are sorted, not the batch: what the caller knows of its n-th entry stays true.
+        // Requests are sorted, not the batch: the caller's index of each entry stays valid.
         let mut wanted = Vec::with_capacity(batch.len());
         for read in batch.iter_mut() {
             let here =
@@ -200,7 +200,7 @@ impl PageStore {
                 let (page, bytes) = (read.page, &mut *read.bytes);
                 read.result = match &result {
                     Ok(()) => self.verify_at(page, here, bytes),
-                    // One bad page fails the whole request: its neighbours are read apart.
+                    // One bad page fails the whole request, so its neighbours are read separately.
                     Err(_) if run.count > 1 => self.read_and_verify(page, bytes),
                     Err(source) => self.failed_read(page, source.clone()),
                 };
@@ -239,7 +239,7 @@ impl PageStore {
     }
 
     /// Unpacks the bytes read from `here` into `bytes`. Verifies that they are those written as
-    /// `page`, in the version that the page map names.
+    /// `page`, in the version in the page map.
     fn verify_at(&self, page: PageId, here: Here, bytes: &mut [u8]) -> Result<(), ReadError> {
         self.readable()?;
         Counters::add(&self.counters.bytes_read, here.bytes);
@@ -252,7 +252,7 @@ impl PageStore {
         let Some(map) = self.map().filter(|_| page != SUPERBLOCK) else { return Ok(()) };
         let entry = map.entry(page);
         drop(map);
-        // If it is elsewhere by now, that is found out by the caller.
+        // If it has moved by now, the caller finds that out.
         let is_here = entry.spot().is_some_and(|spot| self.at(spot) == here);
         if is_here && entry.is_of(PageHeader::read(bytes).checksum) {
             return Ok(());
@@ -260,13 +260,13 @@ impl PageStore {
         Err(ReadError::Stale { path: path.to_path_buf(), page, offset })
     }
 
-    /// Seals all pages of `batch` and writes them, adjacent ones together and as many at once as
-    /// the device is good at. Entries that were written are marked; the batch keeps the order in
-    /// which it came. Durable after [`PageStore::sync`], and where pages are written out of place,
-    /// once a page map is durable that was written behind them.
+    /// Seals all pages of `batch` and writes them, adjacent ones together, at the depth that suits
+    /// the device. Entries that were written are marked; the batch keeps its order. The writes are
+    /// durable after [`PageStore::sync`]; out of place, they are durable once a later page map is
+    /// durable.
     ///
     /// # Errors
-    /// The first error. If the batch itself is wrong, nothing is written; if the device fails,
+    /// The first error. If the batch itself is invalid, nothing is written; if the device fails,
     /// all other requests are carried out.
     pub fn write_batch(&self, batch: &mut [PageWrite<'_>]) -> Result<(), WriteError> {
         let _gate = self.usable()?;
@@ -316,7 +316,7 @@ impl PageStore {
         Stored { packed, units }
     }
 
-    /// Writes, adjacent ones together; returns how each went, in any order.
+    /// Writes adjacent bytes together; returns the result of each, in any order.
     pub(super) fn send(
         &self,
         mut outgoing: Vec<Outgoing<'_>>,
@@ -329,7 +329,7 @@ impl PageStore {
             "each once"
         );
         let parts: Vec<IoSlice<'_>> = outgoing.iter().map(|out| IoSlice::new(out.stored)).collect();
-        // All of a batch are, or none.
+        // All of a batch have a tag, or none.
         let tags: Vec<Tag> = outgoing.iter().filter_map(|out| out.tag).collect();
         let mut requests = Vec::with_capacity(runs.len());
         let (mut rest, mut rest_tags) = (&parts[..], &tags[..]);
@@ -347,7 +347,8 @@ impl PageStore {
         for (run, answer) in runs.iter().zip(answers) {
             for out in written.by_ref().take(run.count) {
                 let result = match &answer {
-                    // One bad place fails the whole request: its neighbours are written apart.
+                    // One bad place fails the whole request, so its neighbours are written
+                    // separately.
                     Err(_) if run.count > 1 => {
                         Counters::add(&self.counters.write_requests, 1);
                         self.device.write(out.offset, out.stored)
@@ -367,7 +368,7 @@ impl PageStore {
         self.map().map_or(0, |map| map.reserve())
     }
 
-    /// The page map names the places that pages were written to.
+    /// Enters the new places of written pages into the page map.
     fn enter(&self, batch: &[&mut PageWrite<'_>], spots: &[Spot]) {
         let Some(mut map) = self.map() else { return };
         for (write, spot) in batch.iter().zip(spots) {
@@ -375,7 +376,7 @@ impl PageStore {
                 let checksum = PageHeader::read(write.bytes).checksum;
                 map.set(write.page, MapEntry::new(*spot, checksum));
             } else {
-                // Nothing refers to it; it is not tried again at once.
+                // Nothing refers to it, and it is not tried again at once.
                 map.supersede(*spot);
             }
         }
@@ -418,20 +419,20 @@ impl PageStore {
     /// Makes all writes that have returned durable.
     ///
     /// # Errors
-    /// If the device does not confirm, now or ever before.
+    /// The device does not confirm the sync, or did not confirm an earlier one.
     pub fn sync(&self) -> Result<(), SyncError> {
         let _gate = self.usable()?;
         self.sync_now(|| self.device.sync())
     }
 
-    /// Makes writes of these pages durable; others may become so, too.
+    /// Makes writes of these pages durable; others may become durable, too.
     ///
     /// # Errors
-    /// As [`PageStore::sync`].
+    /// Same as [`PageStore::sync`].
     pub fn sync_pages(&self, pages: &[Range<PageId>]) -> Result<(), SyncError> {
         let _gate = self.usable()?;
         if self.map.is_some() {
-            // They are anywhere.
+            // Their places can be anywhere.
             return self.sync_now(|| self.device.sync());
         }
         let end = self.pages();
@@ -444,7 +445,7 @@ impl PageStore {
         &self,
         sync: impl FnOnce() -> Result<(), DeviceError>,
     ) -> Result<(), SyncError> {
-        let mut failed = self.sync_failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = self.sync_failed.lock().past_poison();
         if *failed {
             return Err(SyncError::FailedBefore { path: self.path().to_path_buf() });
         }
@@ -456,7 +457,7 @@ impl PageStore {
     }
 }
 
-/// Returns `true` if something was read that differs from the bytes written.
+/// Returns `true` if the bytes read differ from those written.
 fn is_damage(error: &ReadError) -> bool {
     matches!(
         error,
@@ -473,7 +474,7 @@ impl Stored {
     }
 }
 
-/// Verifies that `bytes` are those written as `page`; `at` tells where they were read.
+/// Verifies that `bytes` are those written as `page`; `at` is the place they were read from.
 pub(super) fn verify(
     page: PageId,
     bytes: &[u8],

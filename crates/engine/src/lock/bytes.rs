@@ -1,19 +1,19 @@
 //! The memory limit of locks (rule 9).
 //!
-//! Owners reserve it in pieces that grow with what they have, and keep a first piece while they are
-//! reused, so that a small transaction touches no counter that others touch. The first piece is
-//! small: an open transaction keeps it, however little it locks.
+//! Owners reserve memory in pieces that grow with their share, and keep a first piece while they
+//! are reused. So a small transaction touches no counter that others touch. The first piece is
+//! small, because an open transaction keeps it, however little it locks.
 
 use millpond_base::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes that an owner reserves first, and keeps.
 pub(super) const FIRST_PIECE: usize = 1 << 10;
-/// Bytes that an owner reserves at a time, at most.
+/// Maximum number of bytes that an owner reserves at a time.
 pub(super) const PIECE_MAX: usize = 16 << 10;
 /// Bytes of a key lock: its entry, its share of empty places in tables, and the owner's `KeyHold`.
 pub(super) const KEY_BYTES: usize = 96;
 
-/// Bytes in use, and how many they may be.
+/// Bytes in use, and their limit.
 pub(super) struct Budget {
     used: AtomicUsize,
     pub limit: usize,
@@ -28,7 +28,7 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Takes `bytes` if they are available.
+    /// Reserves `bytes` if they are available; returns whether they were.
     pub fn reserve(&self, bytes: usize) -> bool {
         let add = |used: usize| used.checked_add(bytes).filter(|after| *after <= self.limit);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()

@@ -1,5 +1,5 @@
-//! Statistics of the lock manager: only events that are slow anyway, so that counting costs
-//! nothing.
+//! Statistics of the lock manager. Only events that are slow anyway are counted, so that counting
+//! costs nothing.
 
 use crate::stats::Statistics;
 use crate::stats::counters::{Counter, Timing};
@@ -8,19 +8,19 @@ use crate::stats::counters::{Counter, Timing};
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct LockCounts {
-    /// Requests that had to wait.
+    /// Number of requests that had to wait.
     pub waits: u64,
-    /// Microseconds that they waited, all together.
+    /// Total time of those waits in microseconds.
     pub waited_us: u64,
-    /// Deadlocks that were broken.
+    /// Number of deadlocks broken.
     pub deadlocks: u64,
-    /// Requests that waited too long.
+    /// Number of requests that waited too long.
     pub timeouts: u64,
-    /// Trees that were locked as a whole in place of many keys.
+    /// Number of escalations: a tree was locked as a whole instead of many keys.
     pub escalations: u64,
-    /// Tries to do so that others' locks prevented.
+    /// Number of escalations that other owners' locks prevented.
     pub escalations_refused: u64,
-    /// Requests that failed for want of memory.
+    /// Number of requests that failed for lack of memory.
     pub out_of_memory: u64,
 }
 

@@ -1,4 +1,4 @@
-//! An owner's locks on more than single keys, and the access that they allow.
+//! An owner's locks on whole trees and ranges, and the access that they allow.
 
 use std::ops::Bound;
 
@@ -25,8 +25,8 @@ impl LockOwner {
         }
     }
 
-    /// Locks the first or the last end of `tree` against other owners that lock it: those that pop
-    /// entries there take turns. It protects no key.
+    /// Locks the first or the last end of `tree` against other owners that lock it, so that owners
+    /// that pop entries there take turns. The lock protects no key.
     ///
     /// # Errors
     /// [`LockError`]; earlier locks are still held.
@@ -34,7 +34,7 @@ impl LockOwner {
         self.lock_key(tree | TREE_ENDS, &[u8::from(first)], LockMode::X)
     }
 
-    /// Locks all of `tree`, or, in `IS` and `IX`, announces that keys will be locked.
+    /// Locks all of `tree`. In `IS` and `IX`, only announces that keys will be locked.
     ///
     /// # Errors
     /// [`LockError`]; earlier locks are still held.
@@ -64,8 +64,8 @@ impl LockOwner {
         Ok(())
     }
 
-    /// Locks every key between the bounds in `S`, whether it exists or not. Once it returns, no
-    /// other owner has or gets an `X` lock on one of them. Ranges that touch each other become one.
+    /// Locks every key between the bounds in `S`, whether it exists or not. Once this returns, no
+    /// other owner has or gets an `X` lock on one of them. Ranges that touch each other are merged.
     ///
     /// # Errors
     /// [`LockError`]; earlier locks are still held.

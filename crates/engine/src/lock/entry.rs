@@ -1,4 +1,4 @@
-//! One key lock: its holders, and its waiters in their order (rule 3).
+//! One key lock: its holders, and its waiters in order (rule 3).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::mode::LockMode;
 use super::name::Name;
 use super::waiter::Waiter;
 
-/// A key lock that somebody holds or waits for.
+/// A key lock that some owner holds or waits for.
 pub(super) struct Entry {
     pub name: Name,
     state: State,
@@ -24,7 +24,7 @@ enum State {
 #[derive(Default)]
 struct Many {
     holders: Vec<(u64, LockMode)>,
-    /// In the order in which they are served: a holder that upgrades comes first.
+    /// Requests in the order in which they are served: a holder that upgrades comes first.
     queue: VecDeque<Request>,
 }
 
@@ -37,11 +37,12 @@ struct Request {
 /// Outcome of a request for a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
-    /// The owner had it already. In `X`: which of its writes the key was.
+    /// The owner held the lock already. In `X`, this is the index of the key among the owner's
+    /// writes.
     Held(u32),
-    /// The owner has a lock that it had not.
+    /// The owner has a new lock.
     New,
-    /// The owner had it in `S`, and has it in `X` now.
+    /// The owner held the lock in `S`, and holds it in `X` now.
     Upgraded,
     /// The request is in the queue.
     Queued,
@@ -53,7 +54,7 @@ impl Entry {
         Entry { name, state: State::One(id, mode), write }
     }
 
-    /// Grants the request of `id`, or puts it into the queue unless it is there already.
+    /// Grants the request of `id`, or queues it unless it is in the queue already.
     pub fn request(&mut self, id: u64, mode: LockMode, write: u32, waiter: &Arc<Waiter>) -> Answer {
         debug_assert!(matches!(mode, LockMode::S | LockMode::X), "keys are locked in S and X");
         if let State::One(holder, held) = &mut self.state {
@@ -79,7 +80,7 @@ impl Entry {
         }
     }
 
-    /// In which mode `id` holds it.
+    /// Returns the mode in which `id` holds the lock, if it does.
     pub fn held_by(&self, id: u64) -> Option<LockMode> {
         match &self.state {
             State::One(holder, mode) => (*holder == id).then_some(*mode),
@@ -87,7 +88,7 @@ impl Entry {
         }
     }
 
-    /// `id` holds it no longer. Returns whether the entry is of no use now.
+    /// Releases the lock of `id`. Returns `true` if the entry has neither holders nor waiters now.
     pub fn release(&mut self, id: u64) -> bool {
         debug_assert!(self.held_by(id).is_some(), "owner {id} releases what it holds");
         match &mut self.state {
@@ -99,7 +100,7 @@ impl Entry {
         }
     }
 
-    /// `id` holds it in `S` now, not in `X`.
+    /// Downgrades the lock of `id` from `X` to `S`.
     pub fn downgrade(&mut self, id: u64) {
         debug_assert_eq!(self.held_by(id), Some(LockMode::X), "X becomes S");
         match &mut self.state {
@@ -114,7 +115,8 @@ impl Entry {
         }
     }
 
-    /// `id` waits no longer. Returns whether the entry is of no use now.
+    /// Removes the request of `id` from the queue. Returns `true` if the entry has neither holders
+    /// nor waiters now.
     pub fn leave_queue(&mut self, id: u64) -> bool {
         let State::Many(many) = &mut self.state else { return false };
         many.queue.retain(|request| request.id != id);
@@ -134,8 +136,9 @@ impl Many {
         self.holders.iter().find(|(holder, _)| *holder == id).map(|(_, mode)| *mode)
     }
 
-    /// The blockers of `id`: the holders of a mode that is incompatible with `mode`, and, unless
-    /// `id` holds the lock already, those that wait in front of it for such a mode.
+    /// Returns the blockers of `id`. These are the holders of a mode that is incompatible with
+    /// `mode` and, unless `id` holds the lock already, the owners that wait in front of it for such
+    /// a mode.
     fn blockers(&self, id: u64, mode: LockMode) -> impl Iterator<Item = u64> {
         let holders = self
             .holders
@@ -183,7 +186,7 @@ impl Many {
         Answer::Queued
     }
 
-    /// Returns whether each owner holds the lock once, and all modes that are held are compatible.
+    /// Returns whether each owner holds the lock once, and all held modes are compatible.
     fn is_compatible(&self) -> bool {
         self.holders.iter().enumerate().all(|(at, (id, mode))| {
             let mut others = self.holders.iter().skip(at + 1);
@@ -191,7 +194,8 @@ impl Many {
         })
     }
 
-    /// Wakes whom nothing stands in the way of any more. Returns whether nobody is left.
+    /// Wakes the waiters that nothing blocks any more. Returns `true` if no holder and no waiter is
+    /// left.
     fn settle(&self) -> bool {
         for request in &self.queue {
             if self.blockers(request.id, request.mode).next().is_none() {

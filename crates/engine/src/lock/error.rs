@@ -3,7 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-/// A tree, as errors speak of it.
+use crate::parameters::MEMORY;
+
+/// A tree, as errors name it.
 ///
 /// ```
 /// use millpond::error::TreeName;
@@ -12,9 +14,9 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TreeName {
-    /// The id that its pages carry.
+    /// Id in the tree's pages.
     pub id: u32,
-    /// The name that users call it by, if known.
+    /// Name that users know the tree by, if known.
     pub name: Option<String>,
 }
 
@@ -27,8 +29,8 @@ impl fmt::Display for TreeName {
     }
 }
 
-/// Error of a request for a lock. The owner keeps all locks that it had before: it is for the
-/// transaction to roll back and to release them.
+/// Error of a request for a lock. The owner keeps all locks that it had before; its transaction has
+/// to roll back and release them.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options, error::{LockError, TxnError}};
@@ -49,7 +51,7 @@ impl fmt::Display for TreeName {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// Transactions wait for each other in a circle, and this one, the youngest, has to give way.
+    /// Transactions wait for each other in a cycle, and this one, the youngest, has to give way.
     #[error(
         "deadlock: transactions {cycle:?} wait for each other, and {victim}, which wanted a lock in \
          tree {tree}, is the youngest that waits; roll it back and try again"
@@ -57,9 +59,9 @@ pub enum LockError {
     Deadlock {
         /// The owner whose request failed.
         victim: u64,
-        /// The tree in which it wanted a lock.
+        /// The tree in which the owner wanted a lock.
         tree: TreeName,
-        /// The circle: each waits for the next, and the last for the first.
+        /// The cycle: each transaction waits for the next, and the last for the first.
         cycle: Vec<u64>,
     },
     /// Other transactions kept the lock too long.
@@ -89,8 +91,8 @@ pub enum LockError {
         /// The tree in which the lock was wanted.
         tree: TreeName,
     },
-    /// The lock is held by a transaction that ended without being rolled back: it keeps its locks
-    /// until the store is opened again, which takes it back.
+    /// The lock is held by a transaction that ended without being rolled back. It keeps its locks
+    /// until the store is opened again, which rolls it back.
     #[error(
         "transaction {holder} could not be rolled back, and keeps the lock in tree {tree}: what it \
          changed is neither read nor written until the store is opened again, which takes it back"
@@ -101,7 +103,7 @@ pub enum LockError {
         /// The tree in which the lock was wanted.
         tree: TreeName,
     },
-    /// The thread's own check ended the wait, on behalf of a signal, say.
+    /// The thread's own interrupt check ended the wait, because of a signal, for example.
     #[error("a wait of {waited:?} for a lock in tree {tree} was interrupted")]
     Interrupted {
         /// Time that the request had waited.
@@ -109,7 +111,7 @@ pub enum LockError {
         /// The tree in which the lock was wanted.
         tree: TreeName,
     },
-    /// Another thread closes the store.
+    /// Another thread is closing the store.
     #[error("the store was closed while the call waited for a lock in tree {tree}")]
     Closed {
         /// The tree in which the lock was wanted.
@@ -120,10 +122,13 @@ pub enum LockError {
         "locks take {used} of {limit} bytes; {own} of them are this transaction's, which has \
          {keys} keys in tree {tree}; {}",
         match self.retriable() {
-            true => "others have the rest: roll it back and try again, keep fewer transactions \
-                     open, or give the store more memory (Options::memory)",
-            false => "commit more often, lock the tree, or give the store more memory \
-                      (Options::memory)",
+            true => format!(
+                "others have the rest: roll it back and try again, keep fewer transactions open, \
+                 or give the store more memory ({MEMORY})"
+            ),
+            false => format!(
+                "commit more often, lock the tree, or give the store more memory ({MEMORY})"
+            ),
         }
     )]
     Memory {
@@ -131,7 +136,7 @@ pub enum LockError {
         used: usize,
         /// Bytes allowed.
         limit: usize,
-        /// Bytes that the owner has of them.
+        /// Bytes in use by the owner.
         own: usize,
         /// The tree in which the lock was wanted.
         tree: TreeName,
@@ -141,18 +146,18 @@ pub enum LockError {
 }
 
 impl LockError {
-    /// Returns whether the same transaction, rolled back and run again, may well succeed.
+    /// Returns whether the same transaction may well succeed if it is rolled back and run again.
     #[doc(hidden)]
     pub fn retriable(&self) -> bool {
         match self {
             LockError::Deadlock { .. } | LockError::Timeout { .. } => true,
-            // A transaction that has most of the memory would only need it again, and so would one
-            // that wants more than there is, whatever others have.
+            // A transaction that has most of the memory would only need it again. So would one that
+            // wants more than there is, whatever others have.
             LockError::Memory { own, used, limit, .. } => {
                 let others = used.saturating_sub(*own);
                 own.saturating_mul(2) <= *limit && others.saturating_mul(4) >= *limit
             }
-            // Within the closure another try would fail as well.
+            // Within the closure, another try would fail as well.
             LockError::OwnTransaction { .. }
             | LockError::Stranded { .. }
             | LockError::Interrupted { .. }

@@ -1,11 +1,12 @@
-//! The wait-for graph, and the search for deadlocks, which are its cycles (rule 7).
+//! The wait-for graph, and the search for its cycles, which are deadlocks (rule 7).
 //!
-//! Only waiting owners are nodes. Edges are read from the locks at the time of the search: a copy
-//! would have to follow every grant.
+//! Only waiting owners are nodes. Edges are read from the locks at the time of the search, since a
+//! copy of them would have to follow every grant.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::Mutex;
 
 use super::name::Name;
@@ -21,7 +22,7 @@ pub(super) enum AwaitedLock {
 }
 
 /// The thread that an owner waits on, and the other transactions of that thread, which go on only
-/// when the wait is over.
+/// after the wait.
 pub(super) struct WaitingThread {
     pub thread: u64,
     pub own: Vec<(u64, Arc<Claim>)>,
@@ -47,7 +48,8 @@ struct Node {
 #[derive(Default)]
 struct Nodes {
     waiting: HashMap<u64, Node>,
-    /// Owners that do not wait themselves, but whose thread does, and the owner that waits there.
+    /// Owners that do not wait themselves, but whose thread does, each with the owner that waits
+    /// there.
     kept: HashMap<u64, u64>,
 }
 
@@ -66,15 +68,15 @@ impl Nodes {
     fn leave(&mut self, id: u64) {
         let Some(node) = self.waiting.remove(&id) else { return };
         for (own, _) in &node.waiting_thread.own {
-            // Another thread may have it by now, and wait, too.
+            // Another thread may have this owner by now, and wait, too.
             if self.kept.get(own) == Some(&id) {
                 self.kept.remove(own);
             }
         }
     }
 
-    /// The successors of `id`: its blockers, or, if it does not wait itself but another owner of
-    /// its thread does, that owner.
+    /// Returns the successors of `id`: its blockers or, if another owner of its thread waits
+    /// instead of it, that owner.
     fn ahead_of(&self, id: u64, blockers: &impl Fn(&AwaitedLock, u64) -> Vec<u64>) -> Vec<u64> {
         match self.waiting.get(&id) {
             Some(Node { awaited, victim_of: None, .. }) => return blockers(awaited, id),
@@ -96,9 +98,9 @@ impl Graph {
         Graph { nodes: Mutex::new(Nodes::default()) }
     }
 
-    /// Enters `id`, which is in a queue and is going to sleep. Chooses a victim for each cycle that
-    /// this closes; fails if `id` itself is a victim, or if it would wait for its own thread, and
-    /// then has not entered.
+    /// Enters `id`, which is in a queue and is about to sleep, and chooses a victim for each cycle
+    /// that this closes. Fails if `id` itself is a victim, or would wait for its own thread; it has
+    /// then not entered.
     pub fn enter(
         &self,
         id: u64,
@@ -117,7 +119,7 @@ impl Graph {
             waiting_thread.own.iter().all(|(own, _)| *own != id),
             "owner {id} is not one of those that wait for it"
         );
-        let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut nodes = self.nodes.lock().past_poison();
         nodes.enter(
             id,
             Node { awaited, waiter: Arc::clone(waiter), waiting_thread, victim_of: None },
@@ -131,7 +133,7 @@ impl Graph {
                 return Err(WaitCycle::Youngest(cycle));
             }
             debug_assert!(youngest > id, "the youngest of the cycle is the victim");
-            // From here on the search takes it for one that does not wait.
+            // From here on the search treats it as not waiting.
             if let Some(node) = nodes.waiting.get_mut(&youngest) {
                 node.victim_of = Some(cycle);
                 node.waiter.wake();
@@ -140,33 +142,32 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns the cycle of which `id` is the victim, if there is one.
+    /// Returns the cycle that has `id` as its victim, if there is one.
     pub fn victim_of(&self, id: u64) -> Option<Vec<u64>> {
-        let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let nodes = self.nodes.lock().past_poison();
         nodes.waiting.get(&id).and_then(|node| node.victim_of.clone())
     }
 
     /// Wakes all waiting owners, which check again.
     pub fn wake_all(&self) {
-        let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let nodes = self.nodes.lock().past_poison();
         nodes.waiting.values().for_each(|node| node.waiter.wake());
     }
 
-    /// Removes `id`, which sleeps no more.
+    /// Removes `id`, which no longer sleeps.
     pub fn leave(&self, id: u64) {
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner).leave(id);
+        self.nodes.lock().past_poison().leave(id);
     }
 }
 
-/// Returns a cycle with `start` in it: each owner waits for the next, or the next one's thread
-/// does.
+/// Returns a cycle through `start`, if there is one: each owner, or its thread, waits for the next.
 fn cycle_through(
     nodes: &Nodes,
     start: u64,
     blockers: &impl Fn(&AwaitedLock, u64) -> Vec<u64>,
 ) -> Option<Vec<u64>> {
     let mut seen = HashSet::from([start]);
-    // The path from `start`, each with those that it waits for and that are still to be visited.
+    // The path from `start`, each owner with the ones it waits for that are still to be visited.
     let mut path = vec![(start, nodes.ahead_of(start, blockers))];
     while let Some((_, left)) = path.last_mut() {
         let Some(next) = left.pop() else {

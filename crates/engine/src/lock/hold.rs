@@ -1,4 +1,4 @@
-//! An owner's locks on a tree and on a key.
+//! Locks of an owner on a tree and on a key.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::writes::Writes;
 /// A key lock.
 pub(super) struct KeyHold {
     pub(super) name: Name,
-    /// Index in `trees`.
+    /// Index of the key's tree in the owner's `trees`.
     pub(super) tree: u32,
 }
 
@@ -22,20 +22,21 @@ pub(super) struct TreeHold {
     pub(super) id: u32,
     pub(super) tree: Arc<Tree>,
     pub(super) intention: Option<LockMode>,
-    /// `S` or `X` on all of it.
+    /// `S` or `X` on the whole tree.
     pub(super) whole: Option<LockMode>,
     pub(super) ranges: Vec<Range>,
     pub(super) range_bytes: usize,
-    /// Its key locks.
+    /// Number of key locks in the tree.
     pub(super) keys: u32,
-    /// The keys that are locked in `X`, and how many there are.
+    /// Keys that are locked in `X`; `written` is their number.
     pub(super) writes: SharedWrites,
-    /// A second reference to them, for the next intention: to make one takes an atomic addition.
+    /// A second reference to the writes, for the next intention: creating one costs an atomic
+    /// addition.
     pub(super) spare: Option<SharedWrites>,
     pub(super) written: u32,
     /// Bytes used for keys and writes.
     pub(super) bytes: usize,
-    /// At how many keys to try to lock all of it.
+    /// Number of keys at which to try to lock the whole tree.
     pub(super) escalate_at: u32,
 }
 

@@ -1,9 +1,10 @@
 //! The lock manager: the state that all owners share.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use millpond_base::sync::{Mutex, unmodelled::RwLock};
 
@@ -27,15 +28,17 @@ use super::waiter::check_before;
 use crate::stats::counters::Counter;
 use crate::stats::{Statistics, Wait};
 
-/// Least that [`LockOptions::memory_bytes`] may be.
+/// The smallest allowed value of [`LockOptions::memory_bytes`].
 const MEMORY_MIN: usize = 1 << 20;
 
-/// One more owner that writes.
+/// Increment for one more owner that writes.
 const WRITER: u64 = 1;
-/// One more owner that has begun to write, ever. Twenty bits are left for how many there are.
+/// Increment for one more owner that has ever begun to write. The lower twenty bits count the
+/// present writers.
 const GENERATION: u64 = 1 << 20;
 
-/// Stripes of a tree: threads that run at the same time have one each, up to a number.
+/// Returns the number of stripes of a tree: threads that run at the same time have one each, up to
+/// a limit.
 fn stripes() -> usize {
     if cfg!(feature = "model") {
         return 2;
@@ -52,23 +55,25 @@ pub struct LockManager {
     pub(super) budget: Budget,
     pub(super) statistics: Statistics,
     trees: RwLock<HashMap<u32, Arc<Tree>>>,
-    /// Stripes of each tree.
+    /// Number of stripes of each tree.
     stripes: usize,
     filter: Arc<RangeFilter>,
-    /// Owners that hold an `X` lock, and above them how many ever took a first one.
+    /// Number of owners that hold an `X` lock and, in the bits above, of owners that ever took a
+    /// first one.
     writers: AtomicU64,
-    /// Trees that are locked in `X` as a whole, and above them how many ever were.
+    /// Number of trees that are locked in `X` as a whole and, in the bits above, of those that ever
+    /// were.
     whole_writers: AtomicU64,
     owners: AtomicUsize,
     namer: OnceLock<Box<Namer>>,
-    /// Owners that keep their locks for good.
+    /// Owners that keep their locks for ever.
     stranded: Mutex<Vec<u64>>,
     has_stranded: AtomicBool,
-    /// No owner waits any more.
+    /// True once no owner may wait any more, because the store closes.
     is_closed: AtomicBool,
 }
 
-/// Returns the name that users call the tree with an id by, if known.
+/// Returns the name that users know the tree with an id by, if known.
 pub type Namer = dyn Fn(u32) -> Option<String> + Send + Sync;
 
 /// A request that is in a queue.
@@ -80,7 +85,7 @@ pub(super) struct Waits<'a> {
     pub wait_max: Duration,
 }
 
-/// Nobody wrote a key when this was given: see [`LockManager::key_quiet`].
+/// Token of a moment at which nobody wrote a key: see [`LockManager::key_quiet`].
 #[derive(Debug)]
 pub struct QuietKey {
     name: Name,
@@ -88,12 +93,12 @@ pub struct QuietKey {
     whole: u64,
 }
 
-/// With this bit, a tree's id stands for its two ends: a transaction that pops the first or the
-/// last entry locks that end in X before it looks for the entry.
+/// Bit that makes a tree's id stand for its two ends. A transaction that pops the first or the last
+/// entry locks that end in X before it looks for the entry.
 pub(super) const TREE_ENDS: u32 = 1 << 31;
 
 impl LockManager {
-    /// A manager without locks. Settings that cannot be are moved to the nearest that can.
+    /// Returns a manager without locks. Impossible settings are moved to the nearest possible ones.
     pub fn new(options: LockOptions) -> LockManager {
         let shards = options.shards.clamp(1, 1 << 16).next_power_of_two();
         let memory_bytes = options.memory_bytes.max(MEMORY_MIN);
@@ -117,8 +122,8 @@ impl LockManager {
         }
     }
 
-    /// Errors name trees as `namer` does from now on, which must not wait for a lock; the first one
-    /// that is given stays.
+    /// Makes errors name trees by `namer`, which must not wait for a lock. Only the first `namer`
+    /// is kept.
     pub fn name_trees_by(&self, namer: Box<Namer>) {
         // A thread that comes second has the same names.
         let _ = self.namer.set(namer);
@@ -129,7 +134,7 @@ impl LockManager {
         TreeName { id, name: self.namer.get().and_then(|namer| namer(id)) }
     }
 
-    /// The settings as they are used.
+    /// Returns the settings in use.
     pub fn options(&self) -> &LockOptions {
         &self.options
     }
@@ -144,18 +149,21 @@ impl LockManager {
         &self.statistics
     }
 
-    /// Bytes that owners have reserved for their locks; never more than allowed.
+    /// Returns the number of bytes that owners have reserved for their locks; never more than
+    /// allowed.
     pub fn bytes(&self) -> usize {
         self.budget.used()
     }
 
-    /// Key locks that are held or waited for. Looks at the whole table: for tests and reports.
+    /// Returns the number of key locks that are held or waited for. Scans the whole table: for
+    /// tests and reports.
     pub fn keys_locked(&self) -> usize {
         self.table.len()
     }
 
-    /// Ranges that are locked, or wait to be, in the filter that writers look at; one that grew may
-    /// count several times. Looks at all of it: for tests and reports.
+    /// Returns the number of ranges that are locked or waited for, from the filter that writers
+    /// check; a range that grew may count several times. Scans the whole filter: for tests and
+    /// reports.
     pub fn ranges_counted(&self) -> u64 {
         self.filter.counted()
     }
@@ -165,7 +173,7 @@ impl LockManager {
         !own_transactions(std::ptr::from_ref(self) as usize, 0).is_empty()
     }
 
-    /// Owners that hold an `X` lock on a key or a tree.
+    /// Returns the number of owners that hold an `X` lock on a key or a tree.
     pub fn writers(&self) -> u64 {
         self.writers.load(Ordering::SeqCst) % GENERATION
     }
@@ -175,47 +183,46 @@ impl LockManager {
         self.writers.load(Ordering::SeqCst) / GENERATION
     }
 
-    /// If nobody holds an `X` lock: a token for [`LockManager::still_quiet`] (rule 8).
+    /// Returns a token for [`LockManager::still_quiet`] if nobody holds an `X` lock (rule 8).
     #[inline]
     pub fn quiet(&self) -> Option<u64> {
         let writers = self.writers.load(Ordering::SeqCst);
         (writers.is_multiple_of(GENERATION)).then_some(writers)
     }
 
-    /// Returns whether no owner has held an `X` lock since `token` was given. Reads since then
-    /// returned the same as a transaction of its own would have read at that time, without any
-    /// lock.
+    /// Returns whether no owner has held an `X` lock since `token` was issued. Reads since then,
+    /// without any lock, returned the values that a transaction would have read at that time.
     #[inline]
     pub fn still_quiet(&self, token: u64) -> bool {
-        // The reads between the two must be over: they are loads, so an acquire would let them
+        // The reads between the two must be over. Since they are loads, an acquire would let them
         // sink below this one.
         std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
         self.writers.load(Ordering::SeqCst) == token
     }
 
-    /// If nobody holds an `X` lock on `key` of `tree`, nor on another key of its part of the table,
-    /// nor on a whole tree: a token for [`LockManager::key_still_quiet`] (rule 8).
+    /// Returns a token for [`LockManager::key_still_quiet`] if nobody holds an `X` lock on `key` of
+    /// `tree`, on another key of its part of the table, or on a whole tree (rule 8).
     #[inline]
     pub fn key_quiet(&self, tree: u32, key: &[u8]) -> Option<QuietKey> {
         let name = Name::of(tree, key);
         let part = self.table.quiet(name)?;
-        // Read after the part: an owner whose tree lock replaces its key locks takes the former
-        // before it releases the latter.
+        // Read after the part: an owner that replaces its key locks by a tree lock takes the tree
+        // lock before it releases the key locks.
         let whole = self.whole_writers.load(Ordering::SeqCst);
         whole.is_multiple_of(GENERATION).then_some(QuietKey { name, part, whole })
     }
 
-    /// Returns whether the state that `token` recorded has not changed since. Reads of its key
-    /// since then returned the same as a transaction of its own would have read at that time.
+    /// Returns whether the state that `token` recorded is unchanged. Reads of its key since then
+    /// returned the value that a transaction would have read at that time.
     #[inline]
     pub fn key_still_quiet(&self, token: &QuietKey) -> bool {
-        // As in `still_quiet`.
+        // For the reason in `still_quiet`.
         std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
         self.table.still_quiet(token.name, token.part)
             && self.whole_writers.load(Ordering::SeqCst) == token.whole
     }
 
-    /// An owner has locked a whole tree in `X`.
+    /// Counts an owner that has locked a whole tree in `X`.
     pub(super) fn begin_whole(&self) {
         self.whole_writers.fetch_add(GENERATION + WRITER, Ordering::SeqCst);
     }
@@ -226,40 +233,41 @@ impl LockManager {
         debug_assert!(before % GENERATION >= WRITER, "a tree that is released was locked");
     }
 
-    /// A token of now, if exactly one owner, the caller's own, has held an `X` lock since `token`.
+    /// Returns a token of the present moment, if exactly one owner, the caller's own, has held an
+    /// `X` lock since `token`.
     pub fn quiet_after_own(&self, token: u64) -> Option<u64> {
         token.checked_add(GENERATION).filter(|token| self.still_quiet(*token))
     }
 
-    /// An owner takes its first `X` lock.
+    /// Counts an owner that takes its first `X` lock.
     pub(super) fn begin_writing(&self) {
         let before = self.writers.fetch_add(GENERATION + WRITER, Ordering::SeqCst);
         debug_assert!(before % GENERATION < GENERATION - WRITER, "too many writers for their bits");
     }
 
-    /// An owner has released its last lock.
+    /// Ends the count of an owner that has released its last lock.
     pub(super) fn end_writing(&self) {
         let before = self.writers.fetch_sub(WRITER, Ordering::SeqCst);
         debug_assert!(before % GENERATION >= WRITER, "a writer ends once");
     }
 
-    /// A stripe for a new owner.
+    /// Returns a stripe for a new owner.
     pub(super) fn next_stripe(&self) -> usize {
         self.owners.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(super) fn tree(&self, id: u32) -> Arc<Tree> {
-        if let Some(tree) = self.trees.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
+        if let Some(tree) = self.trees.read().past_poison().get(&id) {
             return Arc::clone(tree);
         }
-        let mut trees = self.trees.write().unwrap_or_else(PoisonError::into_inner);
+        let mut trees = self.trees.write().past_poison();
         let tree = || Arc::new(Tree::new(id, self.stripes, &self.filter));
         Arc::clone(trees.entry(id).or_insert_with(tree))
     }
 
     /// Forgets a tree that was dropped, if no owner remembers it.
     pub fn forget_tree(&self, id: u32) {
-        let mut trees = self.trees.write().unwrap_or_else(PoisonError::into_inner);
+        let mut trees = self.trees.write().past_poison();
         for id in [id, id | TREE_ENDS] {
             if trees.get(&id).is_some_and(|tree| Arc::strong_count(tree) == 1) {
                 trees.remove(&id);
@@ -269,16 +277,16 @@ impl LockManager {
 
     /// Strands owner `id`, which keeps its locks: requests that would wait for it fail.
     pub(super) fn strand(&self, id: u64) {
-        self.stranded.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.stranded.lock().past_poison().push(id);
         self.has_stranded.store(true, Ordering::Release);
-        // Waiting owners check again; those that enter later see it.
+        // Waiting owners check again; owners that enter later see it.
         self.graph.wake_all();
     }
 
-    /// Ends all waits, and those that begin later, with [`LockError::Closed`]: the store closes.
+    /// Ends all waits, present and later ones, with [`LockError::Closed`]: the store closes.
     pub fn end_waits(&self) {
         self.is_closed.store(true, Ordering::Release);
-        // As in `strand`.
+        // For the reason in `strand`.
         self.graph.wake_all();
     }
 
@@ -296,7 +304,7 @@ impl LockManager {
         if !self.has_stranded.load(Ordering::Acquire) {
             return Ok(());
         }
-        let stranded = self.stranded.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let stranded = self.stranded.lock().past_poison().clone();
         let mut blockers = self.blockers(&waits.awaited, waits.id).into_iter();
         match blockers.find(|blocker| stranded.contains(blocker)) {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! Lock modes and which of them are compatible (rule 1).
+//! Lock modes and their compatibility (rule 1).
 
 /// The access that a lock allows its owner. Keys are locked in `S` and `X`; the others are for
 /// whole trees.
@@ -10,7 +10,8 @@ pub enum LockMode {
     IX,
     /// Shared: the owner reads.
     S,
-    /// Shared with intention to write: reads all, and locks the keys that it writes in `X`.
+    /// Shared with intention to write: the owner reads everything, and locks the keys that it
+    /// writes in `X`.
     SIX,
     /// Exclusive: the owner reads and writes.
     X,
@@ -21,7 +22,7 @@ impl LockMode {
     pub const ALL: [LockMode; 5] =
         [LockMode::IS, LockMode::IX, LockMode::S, LockMode::SIX, LockMode::X];
 
-    /// Returns whether the modes are compatible: two owners may hold them on the same thing at a
+    /// Returns whether the modes are compatible: two owners may hold them on the same object at a
     /// time.
     pub fn goes_with(self, other: LockMode) -> bool {
         // Bit m of row n: modes n and m are compatible.
@@ -49,7 +50,7 @@ impl LockMode {
         }
     }
 
-    /// The mode as far as a single key is concerned: `S` or `X`.
+    /// Returns the mode for a single key: `S` or `X`.
     #[inline]
     pub fn of_key(self) -> LockMode {
         match self {

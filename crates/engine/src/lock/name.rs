@@ -1,7 +1,7 @@
 //! Names of key locks: 64 bits for a tree and a key.
 //!
-//! The table of locks knows no keys, only their names. Two keys that share a name share a lock:
-//! that costs a wait that was not needed, and is never wrong (rule 2).
+//! The table of locks knows only these names, not the keys. Two keys that share a name share a
+//! lock. That may cause a needless wait, but is never wrong (rule 2).
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -10,14 +10,14 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 pub(super) struct Name(pub u64);
 
 impl Name {
-    /// The name of `key`'s lock in `tree`.
+    /// Returns the name of `key`'s lock in `tree`.
     #[inline]
     pub fn of(tree: u32, key: &[u8]) -> Name {
         Name(xxh3_64_with_seed(key, u64::from(tree)))
     }
 
-    /// Returns the shard that has the name, of `shards` (a power of two). A table within a shard
-    /// uses the other bits.
+    /// Returns the shard of the name, out of `shards` (a power of two). A table within a shard uses
+    /// the other bits.
     #[inline]
     pub fn shard(self, shards: usize) -> usize {
         (self.0 >> 20) as usize & (shards - 1)

@@ -1,15 +1,15 @@
-//! A counting filter over the prefixes of ranges: it tells a writer, before it asks, whether a
-//! range may be near its key.
+//! A counting filter over the prefixes of ranges. It shows a writer, before it requests a lock,
+//! whether a range may contain its key.
 //!
-//! All keys between two bounds share a *prefix*, the one that the bounds have in common. A range,
-//! even one that waits or is just being asked for, counts in the cell that its prefix and its tree
-//! hash to. The writer of a key looks at the cells of those of the key's prefixes whose lengths
-//! ranges of the tree have. A key with a range around it finds that range's cell above zero. Nearly
+//! All keys between two bounds share a *prefix*, the one that the bounds have in common. A range
+//! counts in the cell that its prefix and its tree hash to, even while it waits or is only being
+//! requested. The writer of a key checks the cells of the key's prefixes, for the lengths that
+//! prefixes of the tree's ranges have. If a range contains the key, its cell is above zero. Nearly
 //! all other keys find zeros, however many ranges there are elsewhere in the tree.
 //!
-//! Cells are shared by all trees of a manager, each in a cache line of its own: requests for ranges
+//! Cells are shared by all trees of a manager, each in a cache line of its own. Requests for ranges
 //! with a prefix write its line, and writers of keys with that prefix read it. Lengths are never
-//! forgotten, so that the word with them is hardly ever written.
+//! forgotten, so the word that holds them is rarely written.
 
 use std::ops::Bound;
 
@@ -17,10 +17,10 @@ use millpond_base::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::range::Range;
 
-/// Cells of a filter; a power of two.
+/// Number of cells of a filter; a power of two.
 const CELLS: usize = if cfg!(feature = "model") { 4 } else { 1024 };
 
-/// Longest prefix that is told apart from shorter ones; a bit for each length in one word.
+/// Longest prefix that is distinguished from shorter ones; each length has a bit in one word.
 const PREFIX_MAX: usize = 63;
 
 #[derive(Default)]
@@ -30,7 +30,7 @@ struct Cell(AtomicU32);
 /// The filter of a manager.
 pub(super) struct RangeFilter(Box<[Cell]>);
 
-/// The lengths that prefixes of a tree's ranges ever had, a bit each.
+/// Lengths that prefixes of a tree's ranges ever had, one bit each.
 #[derive(Default)]
 pub(super) struct PrefixLengths(AtomicU64);
 
@@ -57,7 +57,7 @@ impl Prefix {
         Prefix::new(tree, common)
     }
 
-    /// Returns the prefix of every range of `tree`.
+    /// Returns the empty prefix, which every range of `tree` has.
     pub fn everywhere(tree: u32) -> Prefix {
         Prefix::new(tree, &[])
     }
@@ -69,7 +69,8 @@ impl Prefix {
     }
 }
 
-/// A few multiplications: a prefix is a few bytes long, and a writer may look at several.
+/// Hashes a prefix with a few multiplications: it is a few bytes long, and a writer may check
+/// several.
 #[inline]
 fn hash(tree: u32, prefix: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -87,12 +88,12 @@ fn hash(tree: u32, prefix: &[u8]) -> u64 {
 }
 
 impl PrefixLengths {
-    /// Returns whether a range may be around `key`. The caller is a writer that has `key` among its
-    /// writes.
+    /// Returns whether a range may contain `key`. The caller is a writer that has recorded `key`
+    /// among its writes.
     #[inline]
     pub fn may_be_around(&self, filter: &RangeFilter, tree: u32, key: &[u8]) -> bool {
         // A scanner that looked through the caller's writes before the key was among them had
-        // counted its range before, and their mutex has made that known to the caller.
+        // counted its range earlier, and their mutex has made that visible to the caller.
         let mut lengths = self.0.load(Ordering::Relaxed);
         while lengths != 0 {
             let length = lengths.trailing_zeros() as usize;
@@ -122,7 +123,7 @@ impl RangeFilter {
         debug_assert!(before < u32::MAX, "ranges are fewer than a count can hold");
     }
 
-    /// A range is no more.
+    /// Removes a range from the count.
     pub fn lower(&self, prefix: Prefix) {
         let before = self.0[usize::from(prefix.cell)].0.fetch_sub(1, Ordering::SeqCst);
         debug_assert!(before > 0, "a range that goes was counted");
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
 
     fn key(rng: &mut fastrand::Rng) -> Vec<u8> {
-        // Few letters and many lengths, beyond the longest prefix, too.
+        // Few letters and many lengths, also beyond the longest prefix.
         let len = if rng.u8(0..4) == 0 { rng.usize(60..70) } else { rng.usize(0..6) };
         let letters = if len > 6 { 1 } else { 3 };
         (0..len).map(|_| rng.u8(0..letters)).collect()

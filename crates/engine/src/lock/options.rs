@@ -6,16 +6,16 @@ use std::time::Duration;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LockOptions {
-    /// Bytes that all locks together may take; 64 MiB unless told. At least 1 MiB.
+    /// Bytes that all locks together may take; 64 MiB by default. At least 1 MiB.
     pub memory_bytes: usize,
     /// Time after which a waiting request fails with a time-out; 10 s by default.
     pub wait_max: Duration,
     /// Number of keys of one tree that an owner locks before it tries to lock the whole tree
     /// instead; 10,000 by default.
     pub escalate_after: u32,
-    /// Parts of the table of key locks, each with a mutex, in 64 bytes: a power of two up to
-    /// 65,536. Unless told, 1024 for each processor: so few, that they stay in its caches, and many
-    /// enough that a usual transaction has one lock in each of some.
+    /// Number of parts of the table of key locks, each with a mutex, in 64 bytes: a power of two up
+    /// to 65,536. The default is 1024 for each processor: few enough to stay in its caches, and
+    /// many enough that a usual transaction has at most one lock in each part.
     pub shards: usize,
 }
 
@@ -41,7 +41,7 @@ impl LockOptions {
         LockOptions { memory_bytes, ..self }
     }
 
-    /// With so long a wait before a time-out.
+    /// Sets the longest wait before a time-out.
     pub fn wait_max(self, wait_max: Duration) -> LockOptions {
         LockOptions { wait_max, ..self }
     }

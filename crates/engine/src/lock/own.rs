@@ -1,25 +1,25 @@
-//! The transactions whose closures the calling thread is in: it cannot wait for them, because it
-//! would wait for itself.
+//! The transactions whose closures the calling thread is in. The thread cannot wait for them,
+//! because it would wait for itself.
 //!
 //! A transaction is tied to no thread, except while a closure runs in it. Its owner then has a
-//! *claim* that names the thread, and each thread has a list of its claims. A claim also shows that
+//! *claim* that names the thread, and each thread has a list of its claims. A claim also shows when
 //! its transaction is over, so the list may be outdated; only a thread that is about to wait reads
 //! it.
 //!
-//! The atomics are std's also under a model checker, where tasks take the place of threads: a claim
-//! of another thread decides only which owner of a cycle is the victim.
+//! The atomics are those of std even under a model checker, where tasks take the place of threads:
+//! a claim of another thread decides only which owner of a cycle is the victim.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The thread that owns a transaction.
+/// Link from a transaction to the thread that runs its closure.
 pub(super) struct Claim {
-    /// The lock manager, by its address.
+    /// Address of the lock manager.
     manager: usize,
-    /// The transaction; 0: none.
+    /// Transaction id; 0 for none.
     transaction: AtomicU64,
-    /// The thread that it is in.
+    /// Number of the thread.
     thread: AtomicU64,
 }
 
@@ -32,7 +32,7 @@ thread_local! {
     static THREAD: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// A number that no other thread of this process ever has.
+/// Returns a number that no other thread of this process ever has.
 #[inline]
 #[cfg(not(feature = "shuttle"))]
 pub(crate) fn this_thread() -> u64 {
@@ -57,10 +57,10 @@ impl Claim {
         Arc::new(Claim { manager, transaction: AtomicU64::new(0), thread: AtomicU64::new(0) })
     }
 
-    /// `transaction` is the calling thread's from now on, which is `thread`.
+    /// Ties `transaction` to the calling thread, which is `thread`.
     pub(super) fn set(self: &Arc<Claim>, transaction: u64, thread: u64) {
         self.transaction.store(transaction, Ordering::Release);
-        // Only the thread that uses the transaction writes there, and it hardly ever changes: an
+        // Only the thread that uses the transaction writes this field, which rarely changes. An
         // exchange would wait for all earlier stores.
         if self.is_in(thread) {
             return;
@@ -76,7 +76,7 @@ impl Claim {
         });
     }
 
-    /// No thread owns it.
+    /// Ties the claim to no transaction.
     pub(super) fn clear(&self) {
         self.transaction.store(0, Ordering::Release);
     }
@@ -91,8 +91,8 @@ impl Claim {
     }
 }
 
-/// Transactions of the calling thread with locks of the manager at the address `manager`, each with
-/// its claim; without `asking`.
+/// Returns the calling thread's transactions with locks of the manager at the address `manager`,
+/// each with its claim, except `asking`.
 pub(super) fn own_transactions(manager: usize, asking: u64) -> Vec<(u64, Arc<Claim>)> {
     let thread = this_thread();
     let of_thread = |claim: &Arc<Claim>| {

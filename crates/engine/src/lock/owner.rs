@@ -1,4 +1,4 @@
-//! A transaction's locks.
+//! The locks of a transaction.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,8 @@ use super::tree::Asking;
 use super::tree::Want;
 use super::waiter::Waiter;
 
-/// The locks of one transaction. Used by one thread at a time. A thread should reuse its owner by
-/// [`LockOwner::renew`], which keeps its memory and its knowledge of trees.
+/// The locks of one transaction, used by one thread at a time. A thread should reuse its owner by
+/// [`LockOwner::renew`], which keeps its memory and the trees that it has looked up.
 pub struct LockOwner {
     pub(super) manager: Arc<LockManager>,
     pub(super) id: u64,
@@ -34,17 +34,17 @@ pub struct LockOwner {
     pub(super) used: usize,
     pub(super) reserved: usize,
     pub(super) is_writing: bool,
-    /// Nothing was asked for since everything was released.
+    /// True if nothing was requested since everything was released.
     pub(super) is_idle: bool,
     pub(super) wait_max: Duration,
-    /// The thread that this transaction is known to be in; 0: none.
+    /// Number of the thread that this transaction is tied to; 0 for none.
     pub(super) thread: u64,
     pub(super) claim: Option<Arc<Claim>>,
 }
 
 impl LockOwner {
-    /// An owner without locks for transaction `id`. No two owners of a manager that hold locks
-    /// may have the same id; of two in a deadlock, the one with the larger id gives way.
+    /// Returns an owner without locks for transaction `id`. No two owners of a manager that hold
+    /// locks may have the same id. In a deadlock, the owner with the larger id gives way.
     pub fn begin(manager: &Arc<LockManager>, id: u64) -> LockOwner {
         LockOwner {
             manager: Arc::clone(manager),
@@ -63,14 +63,15 @@ impl LockOwner {
         }
     }
 
-    /// Keeps everything for good. No thread can end it, and no owner waits for it from now on.
+    /// Keeps all locks for ever. No thread can end this owner, and no other owner waits for it from
+    /// now on.
     pub fn strand(mut self) {
         self.leave_thread();
         self.manager.strand(self.id);
         std::mem::forget(self);
     }
 
-    /// Releases everything and goes on as transaction `id`.
+    /// Releases all locks and continues as transaction `id`.
     pub fn renew(&mut self, id: u64) {
         self.release_all();
         debug_assert!(self.keys.is_empty() && self.used == 0, "an owner that ended holds nothing");
@@ -79,18 +80,19 @@ impl LockOwner {
         self.wait_max = self.manager.options.wait_max;
     }
 
-    /// The transaction's id.
+    /// Returns the transaction's id.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Sets how long this transaction's requests wait at most, instead of the limit in the options.
+    /// Sets the longest wait of this transaction's requests, instead of the limit in the options.
     pub fn set_wait_max(&mut self, wait_max: Duration) {
         self.wait_max = wait_max;
     }
 
-    /// Ties the transaction to the calling thread, which runs a closure in it: another request of
-    /// this thread that would have to wait for it fails with [`LockError::OwnTransaction`].
+    /// Ties the transaction to the calling thread, which runs a closure in it. A request of another
+    /// transaction by this thread that would have to wait for this one fails with
+    /// [`LockError::OwnTransaction`].
     #[inline]
     pub fn claim(&mut self) {
         let thread = this_thread();
@@ -115,7 +117,7 @@ impl LockOwner {
         !own_transactions(Arc::as_ptr(&self.manager) as usize, self.id).is_empty()
     }
 
-    /// Key locks that it holds.
+    /// Returns the number of key locks held.
     pub fn keys_held(&self) -> usize {
         self.keys.len()
     }
@@ -159,8 +161,8 @@ impl LockOwner {
     }
 
     /// Locks `key` of `tree` in `X` if no other owner blocks it; returns whether it did. For keys
-    /// that no owner can wait for, such as ids that a heap is about to give. It waits only for
-    /// locks on the tree as a whole.
+    /// that no owner can wait for, such as ids that a heap is about to assign. Waits only for locks
+    /// on the tree as a whole.
     ///
     /// # Errors
     /// [`LockError`]; earlier locks are still held.
@@ -209,8 +211,8 @@ impl LockOwner {
         Ok(true)
     }
 
-    /// Announces the write of a key of `tree` whose lock no other owner can want yet. Waits for
-    /// owners that have locked the tree as a whole, and counts the owner as a writer (rule 8).
+    /// Announces the write of a key of `tree` whose lock no other owner can request yet. Waits for
+    /// owners that have locked the tree as a whole, and counts this owner as a writer (rule 8).
     ///
     /// # Errors
     /// [`LockError`]; earlier locks are still held.
@@ -220,8 +222,8 @@ impl LockOwner {
         Ok(())
     }
 
-    /// Returns whether no owner has locked `key` of `tree`, by itself or in a range. It waits for
-    /// nothing, and may be called under a latch; [`LockOwner::announce_write`] comes first.
+    /// Returns whether no owner has locked `key` of `tree`, by itself or in a range. Waits for
+    /// nothing, and may be called under a latch, after [`LockOwner::announce_write`].
     pub fn is_free(&self, tree: u32, key: &[u8]) -> bool {
         let Some(hold) = self.trees.iter().find(|hold| hold.id == tree) else { return false };
         !self.manager.table.is_locked(Name::of(tree, key))
@@ -271,7 +273,7 @@ impl LockOwner {
         Asking { id: self.id, stripe: self.stripe, waiter: &self.waiter, writes }
     }
 
-    /// Acquires `want`, and waits for it if need be.
+    /// Acquires `want`, and waits for it if necessary.
     pub(super) fn lock_in_tree(
         &self,
         at: usize,
@@ -298,8 +300,8 @@ impl LockOwner {
         self.manager.wait(&Waits { id, tree, awaited, waiter, wait_max }, attempt)
     }
 
-    /// Locks a name, and records it if it is new. `is_next`: the owner's turn to write has come,
-    /// and its request is still in the tree's queue, so that no other owner overtakes it.
+    /// Locks a name, and records it if it is new. `is_next` is set if the owner's turn to write has
+    /// come and its request is still in the tree's queue, so that no other owner overtakes it.
     #[inline]
     fn lock_name(
         &mut self,
@@ -324,7 +326,7 @@ impl LockOwner {
         }
     }
 
-    /// Counts a key that is locked now.
+    /// Records a key lock that was just granted.
     #[inline]
     fn record(&mut self, at: usize, name: Name) {
         self.keys.push(KeyHold { name, tree: at as u32 });
@@ -345,7 +347,7 @@ impl LockOwner {
     ) -> Result<Answer, LockError> {
         let (id, hold) = (self.id, &self.trees[at]);
         if is_next {
-            // No owner is to wait for a turn that does not come.
+            // No owner must wait for a turn that does not come.
             hold.tree.leave_queue(id);
         }
         let (table, write, mut answer) = (&self.manager.table, hold.written, Answer::Queued);
@@ -359,7 +361,8 @@ impl LockOwner {
         Ok(answer)
     }
 
-    /// `X` on a key: the name first, then the owners of ranges with the key in it (rule 5).
+    /// Locks a key in `X`: the name first, then against the owners of ranges that contain the key
+    /// (rule 5).
     #[inline]
     fn lock_to_write(&mut self, at: usize, name: Name, key: &[u8]) -> Result<(), LockError> {
         self.begin_writing();
@@ -370,13 +373,14 @@ impl LockOwner {
             let hold = &self.trees[at];
             let mut writes = hold.writes.lock();
             if let Answer::Held(write) = answer
-                // After a wait it is not, and the request is still to be taken from the queue.
+                // After a wait the key is not among the writes, and the request still has to leave
+                // the queue.
                 && ticket.is_none()
                 && writes.get(write as usize) == Some(key)
             {
                 return Ok(());
             }
-            // If it is held, then for another key of the same name: this one is still to be
+            // If the lock is held, it is for another key of the same name: this key still has to be
             // recorded.
             writes.push(key);
             drop(writes);
@@ -391,7 +395,7 @@ impl LockOwner {
                 self.used += key.len();
                 return Ok(());
             }
-            // No owner is to wait for this key while its owner waits for others.
+            // No owner must wait for this key while its owner waits for others.
             hold.writes.lock().pop();
             self.withdraw(at, name, answer);
             self.trees[at].tree.unwritten(self.id);
@@ -415,12 +419,12 @@ impl LockOwner {
                 self.used -= KEY_BYTES;
             }
             Answer::Upgraded => self.manager.table.downgrade(name, self.id),
-            // Another key of the same name is locked in `X`, and remains so.
+            // Another key of the same name is locked in `X` and stays locked.
             Answer::Held(_) | Answer::Queued => {}
         }
     }
 
-    /// The request is in the tree's queue already.
+    /// Waits for the owners of ranges, with a request that is in the tree's queue already.
     fn wait_for_ranges(&self, at: usize, want: Want, ticket: Option<u64>) -> Result<(), LockError> {
         let tree = &self.trees[at].tree;
         let asking = self.asking(at);

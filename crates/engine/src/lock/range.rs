@@ -1,12 +1,12 @@
-//! Ranges of keys: predicates that protect readers against phantoms.
+//! Ranges of keys: predicate locks, which protect readers against phantoms.
 
 use std::ops::Bound;
 
-/// No page holds a longer key, so a structure never has one: there is nothing to lock, and no
-/// memory for locks to be spent on it. A write of it fails for its length.
+/// Upper bound of the length of keys in any structure, since no page holds a longer one. A longer
+/// key needs no lock, and takes no memory for one. A write of it fails because of its length.
 pub(super) const KEY_MAX: usize = 1 << 16;
 
-/// A range of keys with bounds of its own.
+/// A range of keys that owns its bounds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Range {
     pub lower: Bound<Vec<u8>>,
@@ -14,8 +14,8 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// The keys between two bounds, of which no more is kept than tells all keys apart that a
-    /// structure can have.
+    /// Returns the range between two bounds. Longer bounds are cut to the length that still
+    /// distinguishes all keys that a structure can have.
     pub fn new(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Range {
         let kept = |bound: &[u8]| bound[..bound.len().min(KEY_MAX + 1)].to_vec();
         Range { lower: lower.map(kept), upper: upper.map(kept) }
@@ -47,13 +47,12 @@ impl Range {
             }
     }
 
-    /// Returns whether every key of `other` is in this range, as far as bounds tell.
+    /// Returns whether every key of `other` is in this range, as far as the bounds show.
     pub fn has_all(&self, other: &Range) -> bool {
         !lower_is_before(&other.lower, &self.lower) && !upper_is_behind(&other.upper, &self.upper)
     }
 
-    /// Makes this range cover `other`, too, if no key lies between the two. Returns whether it
-    /// does.
+    /// Extends this range by `other`, if no key lies between the two. Returns whether it did.
     pub fn extend(&mut self, other: &Range) -> bool {
         if !meets(&self.upper, &other.lower) || !meets(&other.upper, &self.lower) {
             return false;
@@ -68,7 +67,7 @@ impl Range {
         true
     }
 
-    /// Bytes that it takes.
+    /// Returns the number of bytes of memory that the range takes.
     pub fn bytes(&self) -> usize {
         let of = |bound: &Bound<Vec<u8>>| match bound {
             Bound::Included(key) | Bound::Excluded(key) => key.len(),
@@ -78,7 +77,7 @@ impl Range {
     }
 }
 
-/// Returns whether `a` lets in keys in front of all that `b` lets in.
+/// Returns whether `a` admits keys before all that `b` admits.
 fn lower_is_before(a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>) -> bool {
     match (a, b) {
         (_, Bound::Unbounded) => false,
@@ -88,7 +87,7 @@ fn lower_is_before(a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>) -> bool {
     }
 }
 
-/// Returns whether `a` lets in keys behind all that `b` lets in.
+/// Returns whether `a` admits keys behind all that `b` admits.
 fn upper_is_behind(a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>) -> bool {
     match (a, b) {
         (_, Bound::Unbounded) => false,
@@ -114,7 +113,7 @@ mod tests {
     use super::Range;
     use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
-    /// All ranges over the keys 1, 3 and 5, so that there are keys between all bounds.
+    /// Returns all ranges over the keys 1, 3 and 5, so that there are keys between all bounds.
     fn ranges() -> Vec<Range> {
         let at = |n: u8| vec![n];
         let mut bounds: Vec<Bound<Vec<u8>>> = vec![Unbounded];

@@ -8,11 +8,11 @@ use super::owner::LockOwner;
 use super::tree::Want;
 use crate::stats::counters::Counter;
 
-/// Trees that an idle owner remembers, so that it need not look them up again.
+/// Number of trees that an idle owner remembers, so that it need not look them up again.
 const REMEMBERED: usize = 64;
 
 impl LockOwner {
-    /// Makes sure that `bytes` more may be used. Returns whether that may have escalated locks.
+    /// Makes sure that `bytes` more may be used. Returns `true` if locks may have been escalated.
     #[inline]
     pub(super) fn make_room(&mut self, at: usize, bytes: usize) -> Result<bool, LockError> {
         debug_assert!(self.used <= self.reserved, "memory is reserved before it is used");
@@ -52,11 +52,11 @@ impl LockOwner {
         Err(LockError::Memory { used, limit, own, tree, keys })
     }
 
-    /// Tries to lock the whole tree in place of its keys, without waiting (rule 9). Returns
-    /// whether some keys were released.
+    /// Tries to lock the whole tree instead of its keys, without waiting (rule 9). Returns whether
+    /// some keys were released.
     pub(super) fn escalate(&mut self, at: usize) -> bool {
         if self.trees[at].covers(LockMode::X) {
-            // It was locked as a whole behind its keys.
+            // The tree was locked as a whole after its keys.
             self.release_ranges(at);
             self.release_keys(at, LockMode::X);
             self.give_back_unused();
@@ -90,7 +90,7 @@ impl LockOwner {
         true
     }
 
-    /// Gives back the memory of the keys that a tree lock has replaced: others need it.
+    /// Releases the memory of the keys that a tree lock has replaced, since other owners need it.
     fn give_back_unused(&mut self) {
         let kept = self.used + PIECE_MAX;
         if self.reserved > kept {
@@ -99,7 +99,7 @@ impl LockOwner {
         }
     }
 
-    /// The whole tree is locked in `mode` now.
+    /// Records that the whole tree is locked in `mode` now.
     pub(super) fn hold_whole(&mut self, at: usize, mode: LockMode) {
         let before = self.trees[at].whole.replace(mode);
         debug_assert!(
@@ -121,7 +121,7 @@ impl LockOwner {
         }
     }
 
-    /// Releases the keys of a tree that is locked as a whole in `mode`, as far as that covers
+    /// Releases the keys of a tree that is locked as a whole in `mode`, as far as `mode` covers
     /// them.
     fn release_keys(&mut self, at: usize, mode: LockMode) {
         let (table, id) = (&self.manager.table, self.id);
@@ -153,7 +153,7 @@ impl LockOwner {
     }
 
     /// Releases an `S` lock on one key, for reads that need not be repeatable. Returns whether
-    /// there was one; an `X` lock, a range or a tree lock stays.
+    /// there was one. An `X` lock, a range or a tree lock stays.
     pub fn release_shared(&mut self, tree: u32, key: &[u8]) -> bool {
         let name = Name::of(tree, key);
         let at = self.tree_at(tree);
@@ -182,7 +182,7 @@ impl LockOwner {
         }
     }
 
-    /// Releases everything: the end of the transaction.
+    /// Releases all locks: the end of the transaction.
     pub fn release_all(&mut self) {
         // A closure's transaction that asked for no lock is tied to its thread as well.
         self.leave_thread();
@@ -227,7 +227,7 @@ impl LockOwner {
         if self.reserved > FIRST_PIECE {
             self.manager.budget.give_back(self.reserved - FIRST_PIECE);
             self.reserved = FIRST_PIECE;
-            // Memory that a usual transaction needs is kept.
+            // Keeps the memory that a usual transaction needs.
             self.keys.shrink_to(PIECE_MAX / KEY_BYTES);
         }
         if std::mem::take(&mut self.is_writing) {

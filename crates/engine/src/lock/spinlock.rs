@@ -1,12 +1,12 @@
 //! A mutex for sections that usually take some tens of nanoseconds.
 //!
-//! A transaction takes hundreds of them. To release the operating system's mutex takes an exchange
-//! with memory, which shows whether a thread sleeps; an exchange waits for all earlier stores of
-//! its thread. Here no thread sleeps: one that finds it taken checks again for a while and then
-//! gives its processor away, so that a release is a plain store. A thread that waits long, for a
-//! lock and not for a mutex, waits in a [`Waiter`](super::waiter::Waiter).
+//! A transaction takes hundreds of these mutexes. To release the operating system's mutex takes an
+//! exchange with memory, which shows whether a thread sleeps; an exchange waits for all earlier
+//! stores of its thread. Here no thread sleeps: one that finds the mutex taken checks again for a
+//! while and then yields its processor, so a release is a plain store. A thread that waits long,
+//! for a lock and not for a mutex, waits in a [`Waiter`](super::waiter::Waiter).
 //!
-//! Under a model checker it is the checker's mutex.
+//! Under a model checker, this is the checker's mutex.
 
 #[cfg(feature = "model")]
 pub(crate) use model::{Guard, Spinlock};
@@ -15,7 +15,7 @@ pub(crate) use real::{Guard, Spinlock};
 
 #[cfg(feature = "model")]
 mod model {
-    use std::sync::PoisonError;
+    use millpond_base::PastPoison;
 
     use millpond_base::sync::{Mutex, MutexGuard};
 
@@ -30,7 +30,7 @@ mod model {
         }
 
         pub fn lock(&self) -> Guard<'_, T> {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+            self.0.lock().past_poison()
         }
 
         pub fn try_lock(&self) -> Option<Guard<'_, T>> {
@@ -49,25 +49,26 @@ mod real {
 
     use millpond_base::sections::{Section, note};
 
-    /// Looks before the processor is given away.
+    /// Number of checks before the thread yields its processor.
     const SPINS: u32 = 100;
-    /// Number of yields before the thread sleeps in between: the mutex's holder may have to wait
-    /// for a processor, too.
+    /// Number of yields before the thread sleeps between checks: the mutex's holder may have to
+    /// wait for a processor, too.
     const YIELDS: u32 = 1000;
 
-    /// A value that one thread at a time sees.
+    /// A value that one thread at a time can access.
     #[derive(Default)]
     pub(crate) struct Spinlock<T> {
         is_taken: AtomicBool,
         value: UnsafeCell<T>,
     }
 
-    // SAFETY: `value` is reached only through a `Guard`, of which there is one at a time: it is
-    // made by the thread that changed `is_taken` from false to true, and changes it back when it
-    // goes. So the value goes from thread to thread, which `T: Send` allows, and is never shared.
+    // SAFETY: `value` is reached only through a `Guard`, of which there is one at a time: the
+    // thread that changed `is_taken` from false to true creates it, and dropping it changes
+    // `is_taken` back. So the value moves from thread to thread, which `T: Send` allows, and is
+    // never shared.
     unsafe impl<T: Send> Sync for Spinlock<T> {}
 
-    /// The right to the value. Its thread's alone: a `&T` to give to others needs more than
+    /// Exclusive access to the value, for its thread alone: giving a `&T` to others needs more than
     /// `T: Send`.
     pub(crate) struct Guard<'a, T> {
         of: &'a Spinlock<T>,
@@ -95,7 +96,7 @@ mod real {
             Guard { of: self, _threads: PhantomData }
         }
 
-        /// Its value, if no other thread has it; waits for nothing.
+        /// Returns a guard if no other thread has one; does not wait.
         #[cfg_attr(feature = "critical-sections", track_caller)]
         #[inline]
         pub fn try_lock(&self) -> Option<Guard<'_, T>> {
@@ -155,7 +156,7 @@ mod real {
         #[test]
         fn one_thread_at_a_time_changes_what_all_change() {
             const EACH: u64 = 20_000;
-            // Two numbers that are equal whenever nobody is at them.
+            // Two numbers that are equal whenever no thread is changing them.
             let both = Spinlock::new((0u64, vec![0u64]));
             std::thread::scope(|scope| {
                 for _ in 0..4 {

@@ -1,9 +1,9 @@
 //! The table of key locks, in parts that each have a mutex.
 //!
-//! A part is one cache line: its mutex, one lock, and a pointer to more locks if more than one fall
-//! into it. So a lock that is taken and given back costs one line that another processor may have
-//! had last, not one each for mutex, table and lock. A word shows readers without a lock whether
-//! any lock of the part is held in `X` (rule 8).
+//! A part is one cache line: its mutex, one lock, and a pointer to more locks if more than one is
+//! in it. So acquiring and releasing a lock costs one line that another processor may have had
+//! last, not one line each for mutex, table and lock. A word shows readers that take no lock
+//! whether any lock of the part is held in `X` (rule 8).
 
 use std::sync::Arc;
 
@@ -27,21 +27,21 @@ struct Shard {
     written: AtomicU64,
 }
 
-/// One more lock that was ever held in `X`; below it is how many are.
+/// Increment for one more lock that was ever held in `X`; the lower bits count the present ones.
 const EVER: u64 = 1 << 32;
 
 impl Shard {
     fn begin_writing(&self) {
         let before = self.written.load(Ordering::Relaxed);
         debug_assert!(before % EVER < EVER - 1, "too many X locks in one part for their bits");
-        // A reader that sees a write made under the lock knows this by way of the page's latch.
+        // A reader that sees a write made under the lock also sees this, through the page's latch.
         self.written.store(before.wrapping_add(EVER + 1), Ordering::Relaxed);
     }
 
     fn end_writing(&self) {
         let before = self.written.load(Ordering::Relaxed);
         debug_assert!(!before.is_multiple_of(EVER), "a lock that was X ends once");
-        // Release: a reader that sees the end of the lock knows all writes made under it.
+        // Release: a reader that sees the end of the lock also sees all writes made under it.
         self.written.store(before.wrapping_sub(1), Ordering::Release);
     }
 }
@@ -53,12 +53,12 @@ const _: () = assert!(size_of::<Shard>() == 64);
 #[derive(Default)]
 struct Locks {
     first: Option<Entry>,
-    /// All but one, or all.
+    /// All locks except `first`.
     more: Option<Box<HashTable<Entry>>>,
 }
 
 impl Locks {
-    /// The locks that lie elsewhere, if there are any.
+    /// Returns the locks besides the first, if there are any.
     #[inline]
     fn more(&mut self) -> Option<&mut HashTable<Entry>> {
         self.more.as_deref_mut().filter(|more| !more.is_empty())
@@ -75,7 +75,7 @@ impl Locks {
         }
     }
 
-    /// A lock that is not there yet.
+    /// Inserts a lock that is not in the table yet.
     #[inline]
     fn insert(&mut self, entry: Entry) {
         debug_assert!(self.find(entry.name).is_none(), "a lock is in the table once");
@@ -88,7 +88,7 @@ impl Locks {
         }
     }
 
-    /// Does `change` to the lock, and removes it if that returns true.
+    /// Applies `change` to the lock, and removes the lock if that returns true.
     #[inline]
     fn change(&mut self, name: Name, change: impl FnOnce(&mut Entry) -> bool) {
         match &mut self.first {
@@ -109,7 +109,7 @@ impl Locks {
         }
     }
 
-    /// Memory that one large transaction needed is not kept for all the small ones that follow.
+    /// Releases memory that one large transaction needed, and the small ones that follow do not.
     fn release_memory(&mut self) {
         let Some(more) = &mut self.more else { return };
         if more.capacity() > KEPT && more.len() < more.capacity() / 8 {
@@ -123,11 +123,11 @@ pub(super) struct Table {
     shards: Box<[Shard]>,
 }
 
-/// Locks beside the first for which a part keeps room once it had them.
+/// Number of locks besides the first for which a part keeps memory.
 const KEPT: usize = 28;
 
 impl Table {
-    /// `shards` is a power of two.
+    /// Returns an empty table; `shards` is a power of two.
     pub fn new(shards: usize) -> Table {
         debug_assert!(shards.is_power_of_two(), "{shards} shards: names are masked");
         let shard =
@@ -145,29 +145,29 @@ impl Table {
         self.shard(name).locks.lock()
     }
 
-    /// If no lock of the part that `name` falls into is held in `X`: a token of that.
+    /// Returns a token if no lock of the part of `name` is held in `X`.
     #[inline]
     pub fn quiet(&self, name: Name) -> Option<u64> {
         let written = self.shard(name).written.load(Ordering::Acquire);
         written.is_multiple_of(EVER).then_some(written)
     }
 
-    /// Returns whether no lock of that part has been held in `X` since `token` was given. Called
-    /// behind an acquire fence.
+    /// Returns whether no lock of the part of `name` has been held in `X` since `token` was issued.
+    /// Called behind an acquire fence.
     #[inline]
     pub fn still_quiet(&self, name: Name, token: u64) -> bool {
         self.shard(name).written.load(Ordering::Relaxed) == token
     }
 
-    /// The lock is about to be asked for: its part, which another processor may have had last, or
-    /// nobody for a while, is on its way until then.
+    /// Prefetches the part of a lock that is about to be requested: another processor may have had
+    /// it last, or nobody for a while.
     #[inline]
     pub fn fetch(&self, name: Name) {
         prefetch(&self.shards, name.shard(self.shards.len()));
     }
 
-    /// Grants the lock, or puts the request into its queue. `write`: which of its owner's writes
-    /// the key would be.
+    /// Grants the lock, or queues the request. `write` is the index that the key would have among
+    /// its owner's writes.
     pub fn lock(
         &self,
         name: Name,
@@ -196,12 +196,12 @@ impl Table {
         self.locks(name).find(name).is_some()
     }
 
-    /// Does `change` to the lock, and removes it if that returns true.
+    /// Applies `change` to the lock, and removes the lock if that returns true.
     fn change(&self, name: Name, change: impl FnOnce(&mut Entry) -> bool) {
         self.locks(name).change(name, change);
     }
 
-    /// `id` holds the lock no longer.
+    /// Releases the lock of `id`.
     pub fn unlock(&self, name: Name, id: u64) {
         let shard = self.shard(name);
         shard.locks.lock().change(name, |entry| {
@@ -212,7 +212,7 @@ impl Table {
         });
     }
 
-    /// `id` holds the lock no longer if it held it in `S`. Returns whether it did.
+    /// Releases the lock of `id` if it is held in `S`. Returns whether it was.
     pub fn unlock_shared(&self, name: Name, id: u64) -> bool {
         let mut shared = false;
         self.change(name, |entry| {
@@ -222,7 +222,7 @@ impl Table {
         shared
     }
 
-    /// `id` holds the lock in `S` instead of `X`.
+    /// Downgrades the lock of `id` from `X` to `S`.
     pub fn downgrade(&self, name: Name, id: u64) {
         let shard = self.shard(name);
         shard.locks.lock().change(name, |entry| {
@@ -232,7 +232,7 @@ impl Table {
         });
     }
 
-    /// `id` waits for the lock no longer.
+    /// Removes the request of `id` from the lock's queue.
     pub fn leave_queue(&self, name: Name, id: u64) {
         self.change(name, |entry| entry.leave_queue(id));
     }
@@ -243,7 +243,7 @@ impl Table {
         locks.find(name).map_or_else(Vec::new, |entry| entry.blockers(id))
     }
 
-    /// Locks in the table.
+    /// Returns the number of locks in the table.
     pub fn len(&self) -> usize {
         let of = |shard: &Shard| {
             let mut locks = shard.locks.lock();

@@ -1,14 +1,14 @@
 //! The locks on one tree as a whole: intentions, tree locks, and ranges of keys (rules 4 to 6).
 //!
-//! Every transaction announces its intention at every tree that it touches, so these must not meet
-//! each other. Intentions lie in *stripes*, and an owner uses one of them. As long as no owner has
-//! locked the tree as a whole, or wants to, that is all. An owner that wants more than an intention
-//! announces that first, where every new owner looks, and then goes through the stripes, one mutex
-//! after the other. So of two that come at the same time, one sees the other: either the intention
-//! is in its stripe when that is looked at, or its owner, locking the stripe later, sees the
-//! announcement.
+//! Every transaction announces its intention at every tree that it touches, so these announcements
+//! must not contend. Intentions are kept in *stripes*, and an owner uses one of them. That is all,
+//! as long as no owner has locked the tree as a whole or wants to. An owner that wants more than an
+//! intention first announces that where every new owner looks, and then goes through the stripes,
+//! one mutex after the other. So of two owners that come at the same time, one sees the other.
+//! Either the intention is in its stripe when that is looked at, or its owner, which locks the
+//! stripe later, sees the announcement.
 //!
-//! There are three places for the announcement, so that it holds up only the owners concerned:
+//! There are three places for the announcement, so that it holds up only the owners concerned.
 //! `whole` concerns every new owner, a range's place in the [`RangeFilter`] concerns writers of
 //! similar keys, and `waiting` concerns owners that leave.
 
@@ -46,18 +46,19 @@ pub(super) enum Want {
     Intention(LockMode),
     /// `S` or `X`.
     Whole(LockMode),
-    /// That nobody else writes a key in there.
+    /// A guarantee that no other owner writes a key in the range.
     Range(Range),
-    /// Writing this key, which is locked in `X` and is the last of its owner's writes.
+    /// A write of this key, which is locked in `X` and is the last of its owner's writes.
     Write(Vec<u8>),
 }
 
 struct Waiting {
     id: u64,
-    /// In the order of coming.
+    /// Number in the order of arrival.
     ticket: u64,
     want: Want,
-    /// Owners that blocked the request when it last looked; it looks again when one of them leaves.
+    /// Owners that blocked the request when it was last checked. It is checked again when one of
+    /// them leaves.
     awaits: Vec<u64>,
     waiter: Arc<Waiter>,
 }
@@ -66,13 +67,13 @@ struct Waiting {
 struct HeldRange {
     id: u64,
     range: Range,
-    /// Prefixes under which the range counts: for one that grew, each requested part, up to a
-    /// number.
+    /// Prefixes under which the range counts. A range that grew has one for each requested part, up
+    /// to a limit.
     prefixes: Vec<Prefix>,
 }
 
-/// Parts of a range that grows that count each for itself; one more, and it counts as if it could
-/// have any key.
+/// Maximum number of parts of a growing range that count separately. With one more, the range
+/// counts as if it could contain any key.
 const PARTS_MAX: usize = 8;
 
 #[derive(Default)]
@@ -95,10 +96,11 @@ pub(super) struct Asking<'a> {
 /// The locks on one tree.
 pub(super) struct Tree {
     pub id: u32,
-    /// Locks on the whole tree, and requests that wait for one or for an intention; and one more
-    /// while a request for one is looked at.
+    /// Number of locks on the whole tree, and of requests that wait for one or for an intention;
+    /// one more while a request for one is checked.
     whole: AtomicU32,
-    /// Requests that wait; and one more while one that may have to is looked at again.
+    /// Number of requests that wait; one more while a request that may have to wait is checked
+    /// again.
     waiting: AtomicU32,
     lengths: PrefixLengths,
     filter: Arc<RangeFilter>,
@@ -132,15 +134,15 @@ impl Tree {
         self.core.0.lock()
     }
 
-    /// Returns whether an owner may hold or want a range with `key` in it. The caller has written
-    /// `key` among its writes.
+    /// Returns whether an owner may hold or want a range that contains `key`. The caller has
+    /// recorded `key` among its writes.
     #[inline]
     pub fn may_have_range_with(&self, key: &[u8]) -> bool {
         self.lengths.may_be_around(&self.filter, self.id, key)
     }
 
-    /// Announces an intention if nothing but intentions is going on here; returns whether it did.
-    /// `spare` is the value that [`Tree::leave`] gave back, if any.
+    /// Announces an intention if there are only intentions here; returns whether it did. `spare` is
+    /// the value that [`Tree::leave`] returned, if any.
     #[inline]
     pub fn try_intend(
         &self,
@@ -156,9 +158,9 @@ impl Tree {
         true
     }
 
-    /// Grants `want`, or returns false; then the request waits here if `waits`.
+    /// Grants `want`, or returns `false`; the request then waits here if `waits` is set.
     ///
-    /// `ticket`: the place in the order of coming of a request that has waited before.
+    /// `ticket` is the number, in the order of arrival, of a request that has waited before.
     pub fn request(
         &self,
         asking: &Asking<'_>,
@@ -167,12 +169,12 @@ impl Tree {
         waits: bool,
     ) -> bool {
         let mut core = self.core();
-        // From here on nobody whom it concerns passes by without this mutex.
+        // From here on no owner concerned passes by without this mutex.
         self.announce(want);
         let mut awaits = self.blockers(&core, asking.id, want, *ticket, 1);
         if waits && !awaits.is_empty() {
-            // An owner that has left since the first look may have seen no waiter; one that leaves
-            // from here on does.
+            // An owner that has left since the first check may have seen no waiter; an owner that
+            // leaves from here on sees one.
             self.waiting.fetch_add(1, Ordering::SeqCst);
             awaits = self.blockers(&core, asking.id, want, *ticket, 1);
         }
@@ -181,7 +183,7 @@ impl Tree {
             let waited = self.remove_waiting(&mut core, asking.id);
             self.grant(&mut core, asking, want);
             if waited {
-                // A write that waited does not stand in the way as such before it is tried again.
+                // A write that waited blocks nobody as such before it is tried again.
                 wake(&core, asking.id);
             }
         } else if waits {
@@ -200,7 +202,7 @@ impl Tree {
         granted
     }
 
-    /// Tells those whom it concerns that `want` is asked for.
+    /// Announces `want` to the owners concerned.
     fn announce(&self, want: &Want) {
         match want {
             Want::Whole(_) => {
@@ -211,7 +213,7 @@ impl Tree {
         }
     }
 
-    /// Takes the request of `id` from the queue, if one is there. Returns whether it was.
+    /// Removes the request of `id` from the queue. Returns whether there was one.
     fn remove_waiting(&self, core: &mut Core, id: u64) -> bool {
         let Some(at) = core.waiting.iter().position(|waiting| waiting.id == id) else {
             return false;
@@ -228,15 +230,15 @@ impl Tree {
         gone.flat_map(|held| held.prefixes).for_each(|prefix| self.filter.lower(prefix));
     }
 
-    /// Returns whether an owner holds a range with `key` in it, or waits for one.
+    /// Returns whether an owner holds or waits for a range that contains `key`.
     pub fn has_range_with(&self, key: &[u8]) -> bool {
         let core = self.core();
         core.ranges.iter().any(|held| held.range.has(key))
             || core.waiting.iter().any(|w| matches!(&w.want, Want::Range(range) if range.has(key)))
     }
 
-    /// Returns whether a waiting write may be tried again, from its key's lock on. It stays in the
-    /// queue, and its key is not among the owner's writes yet.
+    /// Returns whether a waiting write may be tried again, beginning with its key's lock. The
+    /// request stays in the queue, and its key is not among the owner's writes yet.
     pub fn is_turn_of(&self, asking: &Asking<'_>, want: &Want, ticket: Option<u64>) -> bool {
         let mut core = self.core();
         let awaits = self.blockers(&core, asking.id, want, ticket, 0);
@@ -276,7 +278,8 @@ impl Tree {
         }
     }
 
-    /// A part was added to a range, which counts at `prefix` by now: once is enough.
+    /// Adds the prefix of a part that a range has grown by. The filter counts the part already, and
+    /// counts each prefix of a range only once.
     fn add_prefix(&self, prefixes: &mut Vec<Prefix>, prefix: Prefix) {
         let everywhere = Prefix::everywhere(self.id);
         if prefixes.contains(&prefix) || prefixes.contains(&everywhere) {
@@ -291,11 +294,11 @@ impl Tree {
         }
     }
 
-    /// Sets `whole` and `waiting` to their proper values.
+    /// Sets `whole` and `waiting` to their exact values.
     fn settle(&self, core: &Core) {
         let concerns = |w: &&Waiting| matches!(w.want, Want::Whole(_) | Want::Intention(_));
         let whole = core.whole.len() + core.waiting.iter().filter(concerns).count();
-        // Hardly ever anything else: a store would take the line from all who read it.
+        // They rarely change, and a store would take the cache line from all readers.
         for (said, due) in [(&self.whole, whole), (&self.waiting, core.waiting.len())] {
             if said.load(Ordering::Relaxed) != due as u32 {
                 said.store(due as u32, Ordering::SeqCst);
@@ -303,13 +306,13 @@ impl Tree {
         }
     }
 
-    /// All intentions, one stripe after the other.
+    /// Calls `look` with all intentions, one stripe after the other.
     fn each_member(&self, mut look: impl FnMut(&Member)) {
         self.stripes.iter().for_each(|stripe| stripe.0.lock().iter().for_each(&mut look));
     }
 
-    /// Returns the owners that block `want`. `fresh` is the number of the owner's last writes that
-    /// do not count as writes yet.
+    /// Returns the owners that block `want`. The owner's last `fresh` writes do not count as writes
+    /// yet.
     fn blockers(
         &self,
         core: &Core,
@@ -341,7 +344,7 @@ impl Tree {
                 let holders = core.ranges.iter().filter(|r| r.id != id && r.range.has(key));
                 found.extend(holders.map(|held| held.id));
                 let waiting = core.waiting.iter().filter(earlier).filter(|w| match &w.want {
-                    // One that waits for an earlier write of this owner cannot go first.
+                    // A range that waits for an earlier write of this owner cannot go first.
                     Want::Range(range) => range.has(key) && !self.has_written(id, range, fresh),
                     _ => false,
                 });
@@ -351,7 +354,7 @@ impl Tree {
         found
     }
 
-    /// Returns whether `id` has written in `range`, its last `fresh` writes left aside.
+    /// Returns whether `id` has written in `range`, apart from its last `fresh` writes.
     fn has_written(&self, id: u64, range: &Range, fresh: usize) -> bool {
         let mut has = false;
         self.each_member(|member| has |= member.id == id && writes(member, range, fresh));
@@ -398,19 +401,19 @@ impl Tree {
         })
     }
 
-    /// `id` waits no longer.
+    /// Removes the request of `id` from the queue.
     pub fn leave_queue(&self, id: u64) {
         self.change(id, |core| {
             self.remove_waiting(core, id);
         });
     }
 
-    /// `id` holds no range any more.
+    /// Releases the ranges of `id`.
     pub fn leave_ranges(&self, id: u64) {
         self.change(id, |core| self.remove_ranges(core, id));
     }
 
-    /// `id` has withdrawn its last write.
+    /// Wakes the waiters that `id` blocked: it has withdrawn its last write.
     pub fn unwritten(&self, id: u64) {
         self.change(id, |_| {});
     }
@@ -422,13 +425,13 @@ impl Tree {
         self.settle(&core);
     }
 
-    /// `id` holds nothing here any more. `in_core`: it held the whole tree or a range. Its writes
-    /// have been cleared. Gives back the reference to them that its intention had.
+    /// Releases all locks of `id` on the tree. `in_core` is set if `id` held the whole tree or a
+    /// range. Its writes have been cleared. Returns the reference to them that its intention had.
     pub fn leave(&self, id: u64, stripe: usize, in_core: bool) -> Option<SharedWrites> {
         let mut members = self.stripe(stripe);
         let at = members.iter().position(|member| member.id == id);
         let gone = at.map(|at| members.swap_remove(at).writes);
-        // An owner that has seen this member in its way for the last time had said before that it
+        // An owner that saw this member block it in its last check had announced before that it
         // waits.
         let is_awaited = self.waiting.load(Ordering::Relaxed) != 0;
         drop(members);
@@ -449,7 +452,7 @@ impl Tree {
 }
 
 impl Want {
-    /// Returns whether this request stops one for `mode` on the whole tree.
+    /// Returns whether this request blocks one for `mode` on the whole tree.
     fn stops(&self, mode: LockMode) -> bool {
         match self {
             Want::Intention(wanted) | Want::Whole(wanted) => !wanted.goes_with(mode),
@@ -465,7 +468,7 @@ fn wake(core: &Core, id: u64) {
     }
 }
 
-/// Notes an intention, or raises the one that is there.
+/// Records an intention, or raises the recorded one.
 fn put(stripe: &mut Vec<Member>, asking: &Asking<'_>, mode: LockMode, spare: Option<SharedWrites>) {
     debug_assert!(matches!(mode, LockMode::IS | LockMode::IX), "an intention is IS or IX");
     match stripe.iter_mut().find(|member| member.id == asking.id) {
@@ -478,7 +481,7 @@ fn put(stripe: &mut Vec<Member>, asking: &Asking<'_>, mode: LockMode, spare: Opt
     }
 }
 
-/// Returns whether `member` has written a key in `range`, its last `fresh` writes left aside.
+/// Returns whether `member` has written a key in `range`, apart from its last `fresh` writes.
 fn writes(member: &Member, range: &Range, fresh: usize) -> bool {
     let writes = member.writes.lock();
     writes.any_in(range, writes.len().saturating_sub(fresh))

@@ -2,9 +2,9 @@
 //! is in a long call.
 
 use std::cell::Cell;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::{Condvar, Mutex};
 
 /// Time between two calls of a thread's check.
@@ -12,25 +12,25 @@ const CHECK_PERIOD: Duration = Duration::from_millis(50);
 
 thread_local! {
     static CHECK: Cell<Option<fn() -> bool>> = const { Cell::new(None) };
-    /// Time at which a long call last called the check; `None` if no call has since the check was
+    /// Time at which a long call last called the check; `None` if none has called it since it was
     /// set.
     static CHECKED: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Sets the check of the calling thread, and returns the one that it had. While the thread waits
-/// for a lock, it calls the check now and then; the wait ends with
+/// Sets the interrupt check of the calling thread, and returns the former one. While the thread
+/// waits for a lock, it calls the check now and then; the wait ends with
 /// [`LockError::Interrupted`](super::LockError::Interrupted) when the check returns `true`. Calls
 /// that walk a whole tree, and recovery, call the check, too ([`is_interrupted`]).
 ///
-/// Languages whose signals only their interpreter handles need this. No latch is held during the
-/// check, which may use the store.
+/// Bindings to languages whose signals only the interpreter handles need this. No latch is held
+/// during the check, which may use the store.
 pub fn interrupt_waits_by(check: Option<fn() -> bool>) -> Option<fn() -> bool> {
     CHECKED.set(None);
     CHECK.replace(check)
 }
 
-/// Returns whether the calling thread's check ends the long call that asks. The first question
-/// after the check was set calls the check, and later ones do so now and then.
+/// Returns whether the calling thread's check ends its long call. The first call after the check
+/// was set runs the check, and later ones run it now and then.
 pub(crate) fn is_interrupted() -> bool {
     let Some(check) = CHECK.get() else { return false };
     let now = Instant::now();
@@ -41,7 +41,7 @@ pub(crate) fn is_interrupted() -> bool {
     check()
 }
 
-/// The calling thread's check, and until when it sleeps at most before it calls it.
+/// Returns the calling thread's check, and the time at which to call it at the latest.
 pub(super) fn check_before(deadline: Instant) -> (Option<fn() -> bool>, Instant) {
     match CHECK.get() {
         None => (None, deadline),
@@ -49,7 +49,7 @@ pub(super) fn check_before(deadline: Instant) -> (Option<fn() -> bool>, Instant)
     }
 }
 
-/// The event of one owner. A wake-up may come late or be spurious: the owner checks again.
+/// The event of one owner. A wake-up may come late or be spurious, so the owner checks again.
 pub(super) struct Waiter {
     woken: Mutex<bool>,
     event: Condvar,
@@ -61,20 +61,20 @@ impl Waiter {
     }
 
     pub fn wake(&self) {
-        *self.woken.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.woken.lock().past_poison() = true;
         self.event.notify_one();
     }
 
-    /// Sleeps until it is woken, or until `deadline`. Returns whether it was woken.
+    /// Sleeps until a wake-up or `deadline`. Returns whether there was a wake-up.
     pub fn sleep(&self, deadline: Instant) -> bool {
-        let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut woken = self.woken.lock().past_poison();
         while !*woken {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
             let wait = self.event.wait_timeout(woken, left);
-            woken = wait.unwrap_or_else(PoisonError::into_inner).0;
+            woken = wait.past_poison().0;
         }
         *woken = false;
         true

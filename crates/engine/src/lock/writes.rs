@@ -3,7 +3,7 @@
 
 use super::range::Range;
 
-/// Keys, one behind the other.
+/// A list of keys.
 #[derive(Default)]
 pub(super) struct Writes {
     bytes: Vec<u8>,
@@ -32,7 +32,7 @@ impl Writes {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
-        // Memory that one large transaction needed is not kept for all the small ones that follow.
+        // Releases memory that one large transaction needed, and the small ones that follow do not.
         if self.ends.capacity() > 1 << 12 || self.bytes.capacity() > 1 << 16 {
             self.bytes.shrink_to(1 << 16);
             self.ends.shrink_to(1 << 12);
@@ -49,7 +49,7 @@ impl Writes {
         })
     }
 
-    /// The key at `at`.
+    /// Returns the key at index `at`.
     pub fn get(&self, at: usize) -> Option<&[u8]> {
         let end = *self.ends.get(at)?;
         let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).copied();

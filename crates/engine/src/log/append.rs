@@ -1,4 +1,4 @@
-//! Appending records.
+//! Appends records.
 
 use millpond_base::Lsn;
 
@@ -11,7 +11,8 @@ use super::shared::Shared;
 use crate::stats::Wait;
 
 impl Shared {
-    /// Reserves, copies, publishes; no lock and no allocation unless the buffer is full.
+    /// Reserves bytes, fills them and publishes them. Takes no lock and allocates nothing, unless
+    /// the buffer is full.
     #[inline]
     pub(super) fn append(&self, record: &Record<'_>) -> Appended {
         let body = record.parts.iter().map(|part| part.len()).sum();
@@ -24,8 +25,8 @@ impl Shared {
         if let Err(reservation) = reservation.fill(record) {
             self.fill_later(reservation, record);
         }
-        // Two branches that are hardly ever taken. The first comes after the reservation in the
-        // one order of all sequentially consistent operations (rule 9).
+        // Two branches that are rarely taken. The first comes after the reservation in the one
+        // order of all sequentially consistent operations (rule 9).
         if self.alarm.is_asleep() {
             self.alarm.rouse();
         }
@@ -36,7 +37,8 @@ impl Shared {
         Appended { start: Lsn(start), end: Lsn(end) }
     }
 
-    /// The buffer is full: makes room, or finds that there will be none.
+    /// Makes room in the full buffer and fills the reservation, or finds that there will be no
+    /// room.
     #[cold]
     #[inline(never)]
     fn fill_later(&self, mut reservation: Reservation<'_>, record: &Record<'_>) {
@@ -53,7 +55,7 @@ impl Shared {
         }
     }
 
-    /// A record that can never become durable: nothing behind it can, either.
+    /// Refuses a record that can never become durable. No later record can, either.
     #[cold]
     #[inline(never)]
     fn refuse(&self, record: &Record<'_>, body: usize) -> Appended {

@@ -1,10 +1,11 @@
-//! A copy of the log's end, taken while the log is in use: a log of its own, of the same store.
+//! Copies the end of a log while the log is in use. The copy is a log of its own, of the same
+//! store.
 //!
 //! Records are verified by their LSN and by the store's id (rule 4), so a copy keeps both: it has
-//! segments of the same size and numbers, and ends at a durable position. Segments are copied as
-//! they are; behind the end there are zeros (rule 3). The copied bytes do not change meanwhile:
-//! bytes before a durable position never do, even where their block is written again, and the
-//! caller sees to it that no segment of them is forgotten.
+//! segments of the same size and numbers, and ends at a durable position. Segments are copied
+//! unchanged; behind the end there are zeros (rule 3). The copied bytes do not change in the
+//! meantime. Bytes before a durable position never do, even where their block is written again, and
+//! the caller ensures that none of their segments is forgotten.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use super::slots;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {
-    /// The log could not be read, or not be made durable.
+    /// The log could not be read or made durable.
     #[error(transparent)]
     Log(#[from] LogError),
     /// The copy could not be written.
@@ -42,8 +43,8 @@ pub struct LogCopy {
 }
 
 impl Log {
-    /// A copy, from the segment that holds `from` to all that was appended before this call, which
-    /// becomes durable first. Nothing of it may be forgotten before it is made.
+    /// Returns a copy from the segment that holds `from` to everything appended before this call,
+    /// which becomes durable first. Nothing of it may be forgotten before the copy is complete.
     ///
     /// # Errors
     /// If the log takes nothing more, or has forgotten `from`.
@@ -60,22 +61,22 @@ impl Log {
 }
 
 impl LogCopy {
-    /// The end of the last record in it.
+    /// Returns the end of the last record in the copy.
     pub fn end(&self) -> Lsn {
         Lsn(self.end)
     }
 
-    /// Returns the bytes of records, gaps included, that are copied, and their total.
+    /// Returns the number of bytes of records copied, gaps included, and their total.
     pub fn progress(&self) -> (u64, u64) {
         (self.at.min(self.end) - self.begin, self.end - self.begin)
     }
 
-    /// Appends the next part to `target`, which was empty at first: not more than `buffer` holds,
-    /// which is a multiple of 4096 bytes. Returns whether there was anything left. Durable when
-    /// the target is synced.
+    /// Appends the next part to `target`, which was empty at first. A part is at most as long as
+    /// `buffer`, a multiple of 4096 bytes. Returns `false` if nothing was left. The copy is durable
+    /// once the target is synced.
     ///
     /// # Errors
-    /// If the log cannot be read or `target` not be written. The copy is then of no use.
+    /// If the log cannot be read or `target` cannot be written. The copy is then useless.
     pub fn step(
         &mut self,
         target: &dyn Device,

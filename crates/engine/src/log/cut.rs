@@ -1,26 +1,26 @@
-//! Cutting a damaged log off where its hole begins.
+//! Cuts off a damaged log where its hole begins.
 //!
-//! Records behind the hole are whole where they lie, and positions come again: once new records
-//! reach up to an old one, a crash there would bring it back, and all that follows it (rule 10). To
-//! overwrite the headers of the records that are found is not enough. A damaged log has records in
-//! places that no search reaches, such as the segment of a slot whose header is lost, which is free
+//! Records behind the hole are still whole, and positions come again. Once new records reach up to
+//! an old one, a crash there would bring it back, with everything that follows it (rule 10).
+//! Overwriting the headers of the records found is not enough. A damaged log has records in places
+//! that no search reaches, such as the segment of a slot whose header is lost. That slot is free
 //! from then on and may get the same segment again. So every byte that is not before the hole is
-//! made zero, always: a part that reads as zeros may be one that an earlier attempt could not make
-//! durable (rule 12).
+//! always overwritten with zeros. Even a part that reads as zeros may be one that an earlier
+//! attempt could not make durable (rule 12).
 //!
 //! The order lets a crash come at any moment:
 //!
-//! 1. The header of the record at the hole, or the part of it that is left. Otherwise zeros might
-//!    make a record whole that is damaged where it had zeros, and another attempt would find
-//!    another hole.
-//! 2. Slots outside the run of segments around the hole: their segments, then, once these are
-//!    durable, their headers. Opening fails as before, unless such a header was all that showed
-//!    the hole; then it finds the end there, and nothing behind.
-//! 3. The rest of the hole's segment and the segments behind it, which keep their slots. A crash
-//!    may leave any part of that. Either a record is left that tells of the hole, and opening fails
-//!    as before, or none, and then those that are left are cut off as after any crash.
+//! 1. The header of the record at the hole is zeroed, or the part of it that is left. Otherwise
+//!    zeros might make a record whole that is damaged where it had zeros, and another attempt would
+//!    find another hole.
+//! 2. The slots outside the run of segments around the hole are zeroed: their segments, then, once
+//!    these are durable, their headers. Opening fails as before, unless such a header was all that
+//!    showed the hole; it then finds the end there, and nothing behind.
+//! 3. The rest of the hole's segment is zeroed, and the segments behind it, which keep their slots.
+//!    A crash may leave any part of that. If a record is left that shows the hole, opening fails as
+//!    before. If none is, the records that are left are cut off as after any crash.
 //!
-//! Nothing before the hole is changed but for its block, which is written again with the same bytes
+//! Nothing before the hole is changed except its block, which is written again with the same bytes
 //! in front (rule 3). So a second attempt finds the same hole.
 
 use std::sync::Arc;
@@ -34,16 +34,16 @@ use super::options::BLOCK;
 use super::segments::Segments;
 use super::slots;
 
-/// Bytes written at a time.
+/// Number of bytes written at a time.
 const CHUNK: u64 = 1 << 20;
 
 impl Log {
-    /// Makes zeros, durably, of everything that the log on `device` has behind `end`, the end of a
-    /// record. It can be opened then, and ends there. Returns how many bytes were written.
+    /// Overwrites everything behind `end`, the end of a record, in the log on `device` with zeros,
+    /// durably. The log can then be opened, and ends there. Returns the number of bytes written.
     ///
     /// # Errors
-    /// If the device holds no log, that of another store or version, or fails: then the log opens
-    /// as before, or ends at `end`, and this can be called again.
+    /// If the device holds no log, or a log of another store or version, or fails. The log then
+    /// opens as before, or ends at `end`, and this can be called again.
     pub fn cut(device: Arc<dyn Device>, uuid: [u8; 16], end: Lsn) -> Result<u64, LogError> {
         let segments = Segments::open(device.clone(), uuid)?;
         debug_assert!(end.0.is_multiple_of(8), "records end at multiples of 8, not at {}", end.0);
@@ -71,7 +71,8 @@ impl Log {
         Ok(written)
     }
 
-    /// Makes zeros, durably, of all that is on `device`, whatever it is; its first block last.
+    /// Overwrites the whole of `device` with zeros, durably, whatever it holds; its first block
+    /// last.
     ///
     /// # Errors
     /// If the device fails.
@@ -87,14 +88,14 @@ impl Log {
     }
 }
 
-/// Makes zeros of the first bytes behind `end`, so that no record begins there.
+/// Overwrites the first bytes behind `end` with zeros, so that no record begins there.
 fn clear_first(segments: &Segments, end: u64) -> Result<u64, LogError> {
     if segments.in_file(end - end % BLOCK) == 0 {
         return Ok(0);
     }
     let (begin, mut block) = (end - end % BLOCK, AlignedBuffer::new(BLOCK as usize));
     match segments.read(begin, &mut block) {
-        // Records end where the block that cannot be read begins.
+        // The records end where the unreadable block begins.
         Err(_) if begin == end => block.fill(0),
         read => read?,
     }
@@ -104,7 +105,7 @@ fn clear_first(segments: &Segments, end: u64) -> Result<u64, LogError> {
     Ok(BLOCK)
 }
 
-/// Zeros the rest of the segment of `end`, from there on.
+/// Overwrites the segment of `end` with zeros from there on.
 fn zero_rest(segments: &Segments, end: u64) -> Result<u64, LogError> {
     let (device, mut begin) = (segments.device(), end - end % BLOCK);
     let until = begin + segments.in_file(begin);

@@ -17,18 +17,18 @@ pub enum LogError {
         path: PathBuf,
         /// Name of the option.
         option: &'static str,
-        /// The value that was asked for.
+        /// The requested value.
         value: u64,
         /// The rule for its values.
         rule: &'static str,
     },
-    /// A log was to be made where one is.
+    /// There is a log already where one was to be created.
     #[error("{} holds a log already: open it, or choose another name", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// The file does not begin as a log does.
+    /// The file does not begin like a log.
     #[error(
         "{} is no log of this engine, or its first block is damaged, and no record of the store is \
          where its recovery begins: put the store's own log back, or read what is intact with \
@@ -39,7 +39,7 @@ pub enum LogError {
         /// The file.
         path: PathBuf,
     },
-    /// Another version of the engine wrote it.
+    /// The log was written by another version of the engine.
     #[error(
         "the log {} has format {found}, and this program reads {known}: use a release that knows \
          format {found}, or `dump` there and `load` here",
@@ -77,11 +77,11 @@ pub enum LogError {
     Missing {
         /// The log.
         path: PathBuf,
-        /// The position that was asked for.
+        /// The requested position.
         at: Lsn,
     },
-    /// A part of the log that had been durable cannot be read, and there are records behind it.
-    /// That is no crash's doing.
+    /// A part of the log that had been durable cannot be read, and there are records behind it. No
+    /// crash does that.
     #[error(
         "the log {} is damaged at position {}, though it had been durable up to {}: what was \
          committed from there on is lost with it; restore a backup, or see `millpond recover --salvage`",
@@ -94,7 +94,7 @@ pub enum LogError {
         path: PathBuf,
         /// End of the last whole record before the damage.
         at: Lsn,
-        /// The log had been durable up to here, at least.
+        /// Position up to which the log had been durable, at least.
         durable: Lsn,
     },
     /// The block that identifies a segment cannot be read, and the segment is needed.
@@ -110,7 +110,7 @@ pub enum LogError {
         path: PathBuf,
         /// Offset of the header in the file.
         offset: u64,
-        /// End of the last whole record before.
+        /// End of the last whole record before the segment.
         at: Lsn,
     },
     /// There is no whole record where one was expected.
@@ -121,7 +121,7 @@ pub enum LogError {
         /// The position.
         at: Lsn,
     },
-    /// The position lies before those that the log still keeps.
+    /// The position is before the part that the log still keeps.
     #[error(
         "position {} of the log {} is forgotten: it keeps what comes after {}",
         at.0,
@@ -133,10 +133,10 @@ pub enum LogError {
         path: PathBuf,
         /// The position.
         at: Lsn,
-        /// The oldest that is kept.
+        /// The oldest position that is kept.
         oldest: Lsn,
     },
-    /// Nothing was appended there yet.
+    /// Nothing has been appended at the position yet.
     #[error("position {} is behind the end {} of the log {}", at.0, tail.0, path.display())]
     BeyondTail {
         /// The log.
@@ -149,7 +149,7 @@ pub enum LogError {
     /// Reading failed.
     #[error("the log cannot be read: {0}")]
     Read(DeviceError),
-    /// Making, or opening, a log failed.
+    /// Creating or opening a log failed.
     #[error("the log cannot be prepared: {0}")]
     Prepare(DeviceError),
     /// A change would take room that undoing changes may need, and there is no more. Nothing was
@@ -175,7 +175,7 @@ pub enum LogError {
          also reads commits that may be lost"
     )]
     Failed(DeviceError),
-    /// The log was closed. Whether a record that was appended meanwhile is durable is unknown.
+    /// The log was closed. It is unknown whether a record appended at that time is durable.
     #[error("the log {} was closed: open its store again", path.display())]
     Closed {
         /// The log.
@@ -190,9 +190,9 @@ pub enum LogError {
     RecordTooLong {
         /// The log.
         path: PathBuf,
-        /// Body bytes of the record.
+        /// Length of the record's body in bytes.
         length: u64,
-        /// Most that a body can have.
+        /// Maximum length of a body in bytes.
         max: u64,
     },
     /// The background thread could not be started.
@@ -205,7 +205,8 @@ pub enum LogError {
     },
 }
 
-/// Says that there is no room. To try again, which the device's own error advises, is of no use.
+/// Returns the message that there is no room. The device's own error advises to try again, which
+/// would not help.
 fn without_advice(cause: &DeviceError) -> String {
     match cause {
         DeviceError::DiskFull { path, offset, needed } => format!(

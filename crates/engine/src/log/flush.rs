@@ -1,33 +1,33 @@
 //! Group commit: one leader makes records durable for all threads that wait.
 //!
-//! A thread that needs a record to be durable, and finds no leader, leads: it takes all records
-//! that are published, writes their blocks with one call, syncs the device once, and moves the
-//! durable LSN. So a thread alone hands nothing over to another. A thread that comes meanwhile
-//! waits for the end of this batch's flush, if the batch has its record, or else of the next; when
-//! a round ends, all of its waiters wake and one of the next round's does, to lead.
+//! A thread that needs a durable record, and finds no leader, leads. It takes all published
+//! records, writes their blocks with one call, syncs the device once, and advances the durable LSN.
+//! So a thread that is alone hands no work to another thread. A thread that comes in the meantime
+//! waits for the end of this round if the batch has its record, and for the end of the next round
+//! otherwise. When a round ends, all of its waiters wake, and one waiter of the next round wakes to
+//! lead it.
 
 use std::io::IoSlice;
 use std::ops::Range;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_base::sync::atomic::Ordering;
 use millpond_base::sync::{Condvar, MutexGuard, thread};
 use millpond_device::{AlignedBuffer, DeviceError, WriteRequest};
 
 use super::error::LogError;
 use super::group_commit::{GroupCommitWait, Leader, State};
-use super::locked::locked;
 use super::options::BLOCK;
 use super::ring::Consumer;
 use super::shared::Shared;
 use crate::stats::Wait;
 use crate::stats::counters::{Counter, Timing};
 
-/// Number of times that a leader looks again for records before its own that are being copied, and
-/// number of these looks that come without giving way to other threads. Under a model checker
-/// nothing happens until it gives way.
+/// Number of times that a leader looks again for records before its own that are still being
+/// copied, and number of these looks without yielding to other threads. Under a model checker
+/// nothing happens until it yields.
 const LOOKS: u32 = if cfg!(feature = "model") { 2 } else { 200 };
 const LOOKS_SPINNING: u32 = if cfg!(feature = "model") { 0 } else { 180 };
 
@@ -36,9 +36,9 @@ impl Shared {
         self.statistics.counters.add(counter, amount);
     }
 
-    /// Returns once everything before `end` is durable. Without a leader, the calling thread
-    /// becomes the leader, and waits for its batch to grow as `group` demands. The statistics count
-    /// the wait under `what`, if given.
+    /// Returns once everything before `end` is durable. Without a leader, the calling thread leads,
+    /// and waits for its batch to grow as `group` demands. The statistics count the wait under
+    /// `what`, if given.
     pub(super) fn wait(
         &self,
         what: Option<Wait>,
@@ -55,7 +55,7 @@ impl Shared {
         }
         let _waiting = what.map(|what| self.statistics.wait(what));
         let mut has_led = false;
-        let mut state = locked(&self.flush.state);
+        let mut state = self.flush.state.lock().past_poison();
         loop {
             if self.ring.durable() >= end {
                 let shared = u64::from(what == Some(Wait::Log) && !has_led);
@@ -85,8 +85,8 @@ impl Shared {
         if state.is_open && state.waiting[side] + 1 >= state.last_group {
             flush.group.notify_one();
         }
-        state = flush.rounds[side].wait(state).unwrap_or_else(PoisonError::into_inner);
-        // Woken before its round's end, to lead it or for no reason.
+        state = flush.rounds[side].wait(state).past_poison();
+        // The thread woke before its round's end, to lead it or spuriously.
         if state.round <= round {
             state.waiting[side] -= 1;
         }
@@ -110,7 +110,7 @@ impl Shared {
         drop(state);
         let outcome = self.flush_published(end);
         let flush = &self.flush;
-        let mut state = locked(&flush.state);
+        let mut state = flush.state.lock().past_poison();
         match outcome {
             Ok(Some(time)) => state.flush_time = (state.flush_time * 7 + time) / 8,
             Ok(None) => {}
@@ -126,7 +126,8 @@ impl Shared {
         state.round += 1;
         flush.rounds[side].notify_all();
         if state.waiting[1 - side] > 0 {
-            // One leads the next round. If nothing becomes durable any more, all have to know.
+            // One waiter leads the next round. If nothing becomes durable any more, all must learn
+            // that.
             match state.poison {
                 Some(_) => flush.rounds[1 - side].notify_all(),
                 None => flush.rounds[1 - side].notify_one(),
@@ -135,7 +136,7 @@ impl Shared {
         state
     }
 
-    /// Waits until as many have come as last time, for `delay` at most.
+    /// Waits until as many threads have come as in the last round, for `delay` at most.
     fn await_batch<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
@@ -151,19 +152,19 @@ impl Shared {
                 break;
             }
             let waited = self.flush.group.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = waited.past_poison().0;
         }
         state
     }
 
-    /// Makes the published records durable; waits a moment for records before `end` that are being
-    /// copied. Returns the time that the device took, if it had to do anything.
+    /// Makes the published records durable. Waits a moment for records before `end` that are still
+    /// being copied. Returns the time that the device took, if there was anything to write.
     fn flush_published(&self, end: u64) -> Result<Option<Duration>, LogError> {
-        let mut leader = locked(&self.flush.leader);
+        let mut leader = self.flush.leader.lock().past_poison();
         let walked = leader.walk_to(end);
         {
-            // Asked under the leader's mutex: the background thread may have failed just before.
-            let mut state = locked(&self.flush.state);
+            // Checked under the leader's mutex: the background thread may have failed just before.
+            let mut state = self.flush.state.lock().past_poison();
             if let Some(error) = &state.poison {
                 return Err(error.clone());
             }
@@ -187,16 +188,16 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes all appended records durable, and nothing from then on: a thread whose record came too
-    /// late finds the log poisoned.
+    /// Makes all appended records durable, and none after them: a thread whose record came too late
+    /// finds the log poisoned.
     pub(super) fn seal(&self) -> Result<(), LogError> {
         self.wait(None, self.ring.tail(), GroupCommitWait::None)?;
         self.poison(LogError::Closed { path: self.path().to_path_buf() });
-        // Records appended before that, and acknowledged without a wait, may lie behind a record
-        // that another thread is still copying.
+        // Records that were appended earlier, and acknowledged without a wait, may lie behind a
+        // record that another thread is still copying.
         const LOOKS: u32 = 1000;
         const NAP: Duration = Duration::from_millis(1);
-        let (mut leader, tail) = (locked(&self.flush.leader), self.ring.tail());
+        let (mut leader, tail) = (self.flush.leader.lock().past_poison(), self.ring.tail());
         let mut walked = leader.walk_to(tail);
         for _ in 0..LOOKS {
             if walked >= tail {
@@ -235,8 +236,8 @@ impl Shared {
         self.submit(&writes)
     }
 
-    /// Returns the bytes to write of `blocks`, which lie in one segment; blocks from `full` on are
-    /// in `scratch`.
+    /// Returns the write of `blocks`, which are in one segment; blocks from `full` on come from
+    /// `scratch`.
     fn stretch<'b>(
         &self,
         consumer: &'b Consumer,
@@ -271,7 +272,7 @@ impl Shared {
         Ok(Stretch { header, offset, length: blocks.end - blocks.start, parts })
     }
 
-    /// Writes all of it and syncs: new headers first (rule 6), then the records.
+    /// Writes all stretches and syncs them: new headers first (rule 6), then the records.
     fn submit(&self, writes: &[Stretch<'_>]) -> Result<(), DeviceError> {
         let headers: Vec<_> = writes
             .iter()
@@ -289,7 +290,7 @@ impl Shared {
         self.submit_parts(&parts)
     }
 
-    /// Writes parts at their places, then syncs these once.
+    /// Writes the parts at their places, then syncs all of them once.
     fn submit_parts(&self, parts: &[Part<'_>]) -> Result<(), DeviceError> {
         let (mut requests, mut ranges) = (Vec::new(), Vec::new());
         for (range, parts) in parts {
@@ -310,44 +311,45 @@ impl Shared {
         Ok(())
     }
 
-    /// Nothing becomes durable from now on, and `error` says why; the first one stands.
+    /// Ends the log with `error`: nothing becomes durable from now on. Only the first such error is
+    /// kept.
     pub(super) fn poison(&self, error: LogError) {
-        let mut state = locked(&self.flush.state);
+        let mut state = self.flush.state.lock().past_poison();
         state.poison.get_or_insert(error);
         self.flush.is_poisoned.store(true, Ordering::Release);
         drop(state);
-        // A thread that was woken to lead will not, and so would wake no other.
+        // A thread that was woken to lead will not lead, and so would wake no other.
         self.flush.rounds.iter().for_each(Condvar::notify_all);
     }
 
     pub(super) fn poisoned(&self) -> Option<LogError> {
-        // Asked at every commit, and hardly ever true.
+        // Checked at every commit, and rarely true.
         if !self.flush.is_poisoned.load(Ordering::Acquire) {
             return None;
         }
-        locked(&self.flush.state).poison.clone()
+        self.flush.state.lock().past_poison().poison.clone()
     }
 
     /// Makes the file a step longer if it runs short. Called by the background thread.
     ///
     /// # Errors
-    /// There is no room; perhaps there is by the time it is needed.
+    /// There is no room, though there may be some by the time it is needed.
     pub(super) fn grow_if_short(&self) -> Result<(), DeviceError> {
         if !self.segments.runs_short(self.ring.tail()) {
             return Ok(());
         }
-        let _ahead = locked(&self.growing_ahead);
+        let _ahead = self.growing_ahead.lock().past_poison();
         // Another thread may have made it longer.
         if self.segments.runs_short(self.ring.tail()) { self.grow_ahead(0) } else { Ok(()) }
     }
 
     /// Makes the file a step longer, or by `least` bytes if there is no room for more, ahead of
-    /// need, and durably so; `growing_ahead` is locked.
+    /// need and durably. The caller holds `growing_ahead`.
     fn grow_ahead(&self, least: u64) -> Result<(), DeviceError> {
         let segments = &self.segments;
         let grown = segments.grow_ahead(least);
         let length = grown.inspect_err(|_| self.count(Counter::LogGrowthFailures, 1))?;
-        let leader = locked(&self.flush.leader);
+        let leader = self.flush.leader.lock().past_poison();
         match segments.device().sync() {
             Ok(()) => segments.give(length),
             // The leader's last writes may be among the lost ones.
@@ -359,11 +361,11 @@ impl Shared {
         Ok(())
     }
 
-    /// Looks up to where the file has room, and makes it longer until that is `end`.
+    /// Looks up how far the file has room, and makes it longer until it has room up to `end`.
     #[cold]
     pub(super) fn make_room(&self, end: u64) -> Result<(), LogError> {
-        // One that waited here finds the room that the other one has made.
-        let _ahead = locked(&self.growing_ahead);
+        // A thread that waited here finds the room that the other one has made.
+        let _ahead = self.growing_ahead.lock().past_poison();
         loop {
             let until = self.segments.room_until(self.ring.tail());
             self.room_until.store(until, Ordering::Release);
@@ -371,7 +373,7 @@ impl Shared {
             if until >= end || self.poisoned().is_some() {
                 return Ok(());
             }
-            // A block more, for the header of the next slot.
+            // One block more, for the header of the next slot.
             let least = end - until + BLOCK;
             self.grow_ahead(least).map_err(|error| {
                 self.is_refusing.store(true, Ordering::Release);
@@ -382,8 +384,8 @@ impl Shared {
 }
 
 impl Leader {
-    /// Walks over the published records; waits a moment for records before `end` that are being
-    /// copied. Returns the position that it reached.
+    /// Walks over the published records. Waits a moment for records before `end` that are still
+    /// being copied. Returns the position that it reached.
     fn walk_to(&mut self, end: u64) -> u64 {
         let mut looks = 0;
         while self.consumer.walk() < end && looks < LOOKS {
@@ -398,12 +400,12 @@ impl Leader {
     }
 }
 
-/// Bytes to write, and their place.
+/// Place of bytes to write, and the bytes.
 type Part<'p> = (Range<u64>, &'p [IoSlice<'p>]);
 
 /// A write within one segment.
 struct Stretch<'b> {
-    /// The slot's header and where it goes, if the segment is new there.
+    /// Offset and content of the slot's header, if the segment is new there.
     header: Option<(u64, AlignedBuffer)>,
     offset: u64,
     length: u64,

@@ -10,19 +10,19 @@ use super::error::LogError;
 use super::options::BLOCK;
 use super::ring::Consumer;
 
-/// Time that a leader waits for its batch to become as large as the one before.
+/// Time that a leader waits for its batch to become as large as the last one.
 #[derive(Clone, Copy)]
 pub(super) enum GroupCommitWait {
-    /// Not at all.
+    /// No wait.
     None,
-    /// The time of a flush, and no longer than this: a wait in vain costs no more than missing the
-    /// others would.
+    /// The time of a flush, and at most this long: if no others come, the wait costs no more than
+    /// missing them would have cost.
     AsAFlush(Duration),
-    /// Up to this.
+    /// At most this long.
     UpTo(Duration),
 }
 
-/// No batch waits longer to grow.
+/// Longest time that a batch waits to grow.
 const DELAY_MAX: Duration = Duration::from_millis(100);
 
 /// The state of group commit.
@@ -30,24 +30,24 @@ pub(super) struct Flush {
     pub(super) state: Mutex<State>,
     /// Waiters of even and of odd rounds.
     pub(super) rounds: [Condvar; 2],
-    /// A leader that waits for its batch to grow.
+    /// Wakes a leader that waits for its batch to grow.
     pub(super) group: Condvar,
     pub(super) leader: Mutex<Leader>,
-    /// `true` if `State::poison` is set.
+    /// True if `State::poison` is set.
     pub(super) is_poisoned: AtomicBool,
 }
 
 pub(super) struct State {
     pub(super) is_led: bool,
-    /// There is a leader that has not taken its records yet.
+    /// True if there is a leader that has not taken its records yet.
     pub(super) is_open: bool,
     /// End of the records that the leader has taken.
     pub(super) target: u64,
-    /// Rounds ended.
+    /// Number of rounds that have ended.
     pub(super) round: u64,
-    /// Waiters of even and of odd rounds.
+    /// Number of waiters of even and of odd rounds.
     pub(super) waiting: [u32; 2],
-    /// Members of the last round.
+    /// Number of members of the last round.
     pub(super) last_group: u32,
     /// Moving average of the time of a flush.
     pub(super) flush_time: Duration,
@@ -66,8 +66,8 @@ impl State {
     }
 }
 
-/// The leader's own. The mutex is free whenever there is no leader, but for the background thread,
-/// which syncs new segments under it (rule 8).
+/// The leader's own state. Its mutex is free whenever there is no leader, except when the
+/// background thread syncs new segments under it (rule 8).
 pub(super) struct Leader {
     pub(super) consumer: Consumer,
     /// The last block, which is not full.

@@ -5,10 +5,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::Mutex;
 
 use super::error::LogError;
-use super::locked::locked;
 
 /// A call to be made once a record is durable, or once it is known that the log takes nothing more.
 pub type OnDurable = Box<dyn FnOnce(Result<(), LogError>) + Send>;
@@ -34,7 +34,7 @@ impl Listeners {
     /// # Errors
     /// No thread would make it: returns the call.
     pub(super) fn add(&self, end: u64, call: OnDurable) -> Result<(), OnDurable> {
-        let mut waiting = locked(&self.0);
+        let mut waiting = self.0.lock().past_poison();
         if waiting.is_over {
             return Err(call);
         }
@@ -45,7 +45,7 @@ impl Listeners {
     /// Makes the calls of records before `durable`, and all others with `error` if there is one.
     pub(super) fn complete(&self, durable: u64, error: Option<&LogError>) {
         let mut ready = {
-            let mut waiting = locked(&self.0);
+            let mut waiting = self.0.lock().past_poison();
             let is_ready = |(end, _): &mut (u64, OnDurable)| *end <= durable || error.is_some();
             waiting.calls.extract_if(.., is_ready).collect::<Vec<_>>()
         };
@@ -62,7 +62,7 @@ impl Listeners {
 
     /// Makes all calls, and refuses others from now on.
     pub(super) fn finish(&self, durable: u64, error: &LogError) {
-        locked(&self.0).is_over = true;
+        self.0.lock().past_poison().is_over = true;
         self.complete(durable, Some(error));
     }
 }

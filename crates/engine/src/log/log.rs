@@ -1,10 +1,11 @@
-//! The log as its users see it.
+//! The log's interface for the rest of the engine.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_base::sync::Mutex;
 use millpond_base::sync::atomic::Ordering;
 
@@ -12,7 +13,6 @@ use super::counts::LogCounts;
 use super::error::LogError;
 use super::group_commit::GroupCommitWait;
 use super::listeners::OnDurable;
-use super::locked::locked;
 use super::options::BLOCK;
 use super::reader::Reader;
 use super::record::Appended;
@@ -24,9 +24,9 @@ use super::window::Window;
 use super::writer::Handle;
 use crate::stats::{Statistics, Wait};
 
-/// Room in the file behind the tail that is always kept, in bytes: less than a new log has.
+/// Bytes of room in the file that are always kept behind the tail: less than a new log has.
 const ROOM_LEAST: u64 = 96 << 10;
-/// Bytes that are read for one record, unless it is longer.
+/// Bytes to read for one record, unless it is longer.
 const PEEK: usize = 2 * BLOCK as usize;
 
 /// A write-ahead log. All methods may be called by any number of threads at once.
@@ -51,7 +51,8 @@ const PEEK: usize = 2 * BLOCK as usize;
 /// # Ok(()) }
 /// ```
 ///
-/// A log that is dropped without [`Log::close`] loses what is not durable yet, as in a crash.
+/// A log that is dropped without [`Log::close`] loses the records that are not durable yet, as in a
+/// crash.
 pub struct Log {
     pub(super) shared: Arc<Shared>,
     /// The background thread, until the log is closed.
@@ -59,22 +60,23 @@ pub struct Log {
 }
 
 impl Log {
-    /// Appends a record. Threads append side by side; each waits only if the buffer is full, until
-    /// a part of it has been written.
+    /// Appends a record. Threads append side by side. A thread waits only if the buffer is full,
+    /// until a part of it has been written.
     ///
-    /// Never fails. A log that takes nothing more ([`Log::poisoned`]) gives positions that never
-    /// become durable; so it does for a record longer than [`Log::record_max`], which ends the log.
+    /// Never fails. A log that takes nothing more ([`Log::poisoned`]) returns positions that never
+    /// become durable. A record longer than [`Log::record_max`] ends the log, and gets such a
+    /// position, too.
     #[inline]
     pub fn append(&self, record: &Record<'_>) -> Appended {
         self.shared.append(record)
     }
 
-    /// Returns the log's path, if that leads to another file by now, or to none.
+    /// Returns the log's path, if another file or none is there by now.
     pub(crate) fn displaced(&self) -> Option<PathBuf> {
         self.shared.segments.device().is_displaced().then(|| self.shared.path.clone())
     }
 
-    /// Most bytes that a record's body can have: a quarter of the buffer, less 40.
+    /// Returns the maximum length of a record's body in bytes: a quarter of the buffer, less 40.
     pub fn record_max(&self) -> usize {
         self.shared.record_max
     }
@@ -86,25 +88,25 @@ impl Log {
         Lsn(self.shared.ring.tail())
     }
 
-    /// Everything that ends here or before is durable.
+    /// Returns the durable LSN: every record that ends there or before is durable.
     #[inline]
     pub fn durable(&self) -> Lsn {
         Lsn(self.shared.ring.durable())
     }
 
-    /// Returns once everything that ends at `end` or before is durable. If no other thread is
+    /// Returns once every record that ends at `end` or before is durable. If no other thread is
     /// flushing, the calling thread writes and syncs all appended records.
     ///
     /// # Errors
-    /// If `end` lies behind the tail; if the log takes nothing more. Then it is not known whether
+    /// If `end` is behind the tail, or if the log takes nothing more. It is then unknown whether
     /// records that are not durable will be found when the log is opened again.
     #[inline]
     pub fn wait_durable(&self, end: Lsn) -> Result<(), LogError> {
         self.shared.wait(Some(Wait::Log), end.0, GroupCommitWait::None)
     }
 
-    /// Like [`Log::wait_durable`], but waits up to `delay` (at most 100 ms) for as many other
-    /// threads as were served together the last time. After a time alone, it does not wait.
+    /// Like [`Log::wait_durable`], but first waits up to `delay` (at most 100 ms) for as many other
+    /// threads as the last flush served. After a flush for one thread alone, it does not wait.
     ///
     /// # Errors
     /// See [`Log::wait_durable`].
@@ -112,8 +114,8 @@ impl Log {
         self.shared.wait(Some(Wait::Log), end.0, GroupCommitWait::UpTo(delay))
     }
 
-    /// Like [`Log::wait_group`], but the wait for others is no longer than a flush takes, and than
-    /// `most`: a wait in vain loses no more than missing them would.
+    /// Like [`Log::wait_group`], but the wait for others is limited to the time of a flush, and to
+    /// `most`. So if none come, the wait costs no more than missing them would have cost.
     ///
     /// # Errors
     /// See [`Log::wait_durable`].
@@ -136,16 +138,16 @@ impl Log {
         }
     }
 
-    /// Returns the error for which the log takes nothing more, if any. A write or a sync that
-    /// failed is never tried again: the operating system may have dropped the unwritten data, and
-    /// reports that once.
+    /// Returns the error that ended the log, if there is one. A write or a sync that failed is
+    /// never tried again: the operating system may have dropped the unwritten data, and reports
+    /// that only once.
     pub fn poisoned(&self) -> Option<LogError> {
         self.shared.poisoned()
     }
 
-    /// Makes sure that there is room in the file for `bytes` more than was appended, for all that
-    /// is reserved, and for the records of usual length that other threads append at this moment.
-    /// The room is on the disk, so that it is there whatever happens to that.
+    /// Makes sure that the file has room for `bytes` more than was appended, for all reservations,
+    /// and for the records of usual length that other threads append at this moment. The room is
+    /// allocated on the disk, so a disk that fills up later does not take it away.
     ///
     /// # Errors
     /// [`LogError::NoRoom`]; the log goes on as before.
@@ -159,7 +161,7 @@ impl Log {
         }
     }
 
-    /// Like [`Log::make_room`], but without the room for other threads' records: for a record that
+    /// Like [`Log::make_room`], but without the room for other threads' records. For a record that
     /// frees more than it takes, and for which `reserved` bytes were reserved.
     ///
     /// # Errors
@@ -190,13 +192,13 @@ impl Log {
     }
 
     /// Reserves `bytes` for records that must find room. The next [`Log::make_room`] makes that
-    /// room, or fails.
+    /// room or fails.
     #[inline]
     pub fn reserve(&self, bytes: u64) {
         self.shared.reserved.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Ends a reservation of `bytes`: the records are in the log, or will never be.
+    /// Ends a reservation of `bytes`: its records are in the log, or will never be appended.
     #[inline]
     pub fn release(&self, bytes: u64) {
         let before = self.shared.reserved.fetch_sub(bytes, Ordering::Relaxed);
@@ -209,31 +211,31 @@ impl Log {
         self.shared.reserved.load(Ordering::Relaxed)
     }
 
-    /// Forgets everything before `lsn`: segments wholly below it are used again. Records that are
-    /// not durable are kept. The caller has made durable that recovery will not ask for the
+    /// Forgets everything before `lsn`: segments that are entirely below it are reused. Records
+    /// that are not durable are kept. The caller has made durable that recovery will not read the
     /// forgotten ones.
     pub fn forget_before(&self, lsn: Lsn) {
         self.shared.segments.forget_before(lsn.0.min(self.shared.ring.durable()));
     }
 
-    /// The oldest position that is kept.
+    /// Returns the oldest position that is kept.
     pub fn oldest(&self) -> Lsn {
         Lsn(self.shared.segments.oldest())
     }
 
-    /// Bytes from the oldest position that is kept to the tail.
+    /// Returns the number of bytes from the oldest position that is kept to the tail.
     pub fn bytes_held(&self) -> u64 {
         self.shared.ring.tail().saturating_sub(self.shared.segments.oldest())
     }
 
-    /// Bytes of the log's file.
+    /// Returns the length of the log's file in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.shared.segments.device().length()
     }
 
-    /// If the segment that is being filled lies behind slots that are free, appends `record`, which
-    /// means nothing, until the next one is begun: in the first of them. Returns whether it did. A
-    /// log that has no room for that stays where it is.
+    /// Moves the log on to the first free slot, if the segment being filled is behind free slots.
+    /// To end that segment, fills it with copies of `record`, which means nothing. Returns whether
+    /// it did so. A log without room for that stays where it is.
     pub fn go_forward(&self, record: &Record<'_>) -> bool {
         let segments = &self.shared.segments;
         let tail = self.tail();
@@ -248,17 +250,18 @@ impl Log {
         is_far
     }
 
-    /// Gives free segments at the end of the file back, as far as it keeps room for `bytes` of
-    /// records, for reservations, and a segment to go on in. Returns the number of bytes by which
-    /// the file is shorter.
+    /// Cuts free segments off the end of the file, but keeps room for `bytes` of records, for
+    /// reservations, and a segment to go on in. Returns the number of bytes by which the file is
+    /// shorter.
     ///
     /// # Errors
     /// If the device fails; the log goes on as before.
     pub fn give_back(&self, bytes: u64) -> Result<u64, LogError> {
         let shared = &self.shared;
-        // The file does not grow ahead meanwhile, and no thread looks how much room it has.
-        let _ahead = locked(&shared.growing_ahead);
-        // Before the reservations are read: a thread that makes one later looks for its room.
+        // In the meantime the file does not grow ahead, and no thread looks up how much room it
+        // has.
+        let _ahead = shared.growing_ahead.lock().past_poison();
+        // Before the reservations are read: a thread that makes one later looks up its room again.
         shared.room_until.store(0, Ordering::SeqCst);
         let (size, tail) = (shared.segments.size(), shared.ring.tail());
         let kept = bytes.saturating_add(self.reserved() + self.room_least());
@@ -266,7 +269,7 @@ impl Log {
         shared.segments.give_back(until).map_err(LogError::Prepare)
     }
 
-    /// Cuts the file of a closed log back to the part that is kept: from the oldest position to the
+    /// Cuts the file of a closed log back to the part that is kept, from the oldest position to the
     /// end. Returns the number of bytes by which the file is shorter.
     ///
     /// # Errors
@@ -276,8 +279,9 @@ impl Log {
         self.shared.segments.cut_back(self.shared.ring.durable())
     }
 
-    /// Reads records from `from`, where one begins, to the present tail. Records that are not
-    /// durable are made so first; if that fails, the reader's first call returns the error.
+    /// Returns a reader of the records from `from`, where one begins, to the present tail. Records
+    /// that are not durable are made durable first; if that fails, the reader's first call returns
+    /// the error.
     pub fn reader(&self, from: Lsn) -> Reader {
         let shared = &self.shared;
         let refused = shared.wait(Some(Wait::Log), shared.ring.tail(), GroupCommitWait::None).err();
@@ -286,16 +290,17 @@ impl Log {
         Reader::new(window, from.0, shared.path().to_path_buf(), refused)
     }
 
-    /// Reads the record that begins at `lsn`: its body into `out`, which is cleared first. A record
-    /// that is not durable becomes so first.
+    /// Reads the record that begins at `lsn`, and puts its body into `out`, which is cleared first.
+    /// A record that is not durable is made durable first.
     ///
     /// # Errors
-    /// If there is no whole record at `lsn`, it was forgotten or not appended yet, or the device
-    /// fails.
+    /// If there is no whole record at `lsn`, the record was forgotten or not appended yet, or the
+    /// device fails.
     pub fn read_at(&self, lsn: Lsn, out: &mut Vec<u8>) -> Result<Header, LogError> {
         let shared = &self.shared;
         out.clear();
-        // Durable positions are ends of records: one behind the first byte is behind the record.
+        // Durable positions are ends of records: one behind the first byte is behind the whole
+        // record.
         let behind = lsn.0.saturating_add(1);
         shared.wait(Some(Wait::Log), behind, GroupCommitWait::None)?;
         let limit = shared.ring.durable();
@@ -320,7 +325,7 @@ impl Log {
         &self.shared.statistics
     }
 
-    /// Makes everything durable and ends the background thread. Nothing should be appended
+    /// Makes all records durable and ends the background thread. Nothing should be appended
     /// afterwards: such a record becomes durable only if a thread waits for it.
     ///
     /// # Errors
@@ -332,8 +337,8 @@ impl Log {
         flushed
     }
 
-    /// Makes everything durable that was appended, and nothing that is appended from now on: a
-    /// thread that waits for that gets [`LogError::Closed`]. Ends the background thread.
+    /// Makes all records durable that were appended before this call, and none after it: a thread
+    /// that waits for a later one gets [`LogError::Closed`]. Ends the background thread.
     ///
     /// # Errors
     /// If the log takes nothing more.
@@ -343,13 +348,13 @@ impl Log {
         sealed
     }
 
-    /// Gives up the lock of the log's device; nothing is read or written afterwards.
+    /// Releases the lock on the log's device; nothing is read or written afterwards.
     pub(crate) fn give_up(&self) {
         self.shared.segments.device().release();
     }
 
     fn stop(&self) {
-        let writer = locked(&self.writer).take();
+        let writer = self.writer.lock().past_poison().take();
         if let Some(writer) = writer {
             self.shared.alarm.stop();
             #[cfg(not(feature = "model"))]
@@ -357,7 +362,8 @@ impl Log {
                 // The last handle was dropped by a call that this thread made.
                 return;
             }
-            // It does not panic; if it did, there would be nothing left to do about it here.
+            // The thread does not panic; if it did, there would be nothing left to do about it
+            // here.
             let _ = writer.join();
         }
     }

@@ -1,7 +1,7 @@
 //! The write-ahead log: an endless stream of records in a ring of recycled segments.
 //!
-//! `README.md` beside this file has the rules that the code cites. The log knows no page and no
-//! transaction: bodies are opaque bytes.
+//! `README.md` beside this file has the rules that the code cites. The log knows neither pages nor
+//! transactions: bodies are opaque bytes.
 
 mod append;
 pub mod copy;
@@ -11,8 +11,7 @@ pub mod error;
 mod flush;
 mod group_commit;
 mod listeners;
-mod locked;
-// `Log` lives in a file of its own name, as everything else does.
+// `Log` has a file of its own name, as everything else does.
 #[allow(clippy::module_inception)]
 mod log;
 mod open;

@@ -1,9 +1,9 @@
-//! Creating and opening logs.
+//! Creates and opens logs.
 //!
-//! **A damaged first block** is written again. It has two facts: the store's id, which the data
+//! **A damaged first block** is written again. It holds two facts: the store's id, which the data
 //! file has, too, and the segment size. Each slot's header names the store, so the distance between
 //! two of them is the size. A log of one slot has the size of new logs, or another power of two. A
-//! size is right if the record from which the log is read is whole with it: the checksums of
+//! size is right if the record from which the log is read is whole with it, since the checksums of
 //! records depend on the store's id.
 
 use std::sync::Arc;
@@ -38,13 +38,13 @@ use super::writer;
 use crate::stats::Statistics;
 
 impl Log {
-    /// Creates an empty log on `device`, durably. Its first record will begin at `Lsn(4096)`, or,
-    /// if `floor` is not 0, in the first segment behind that: pages of the store may have LSNs up
-    /// to it from a log before.
+    /// Creates an empty log on `device`, durably. Its first record will begin at `Lsn(4096)` or, if
+    /// `floor` is not 0, in the first segment behind `floor`: pages of the store may have LSNs up
+    /// to it from an earlier log.
     ///
     /// # Errors
-    /// If a size is not possible, the device holds a log of the store `uuid` already, has no room,
-    /// or fails.
+    /// If a size is not possible, or the device holds a log of the store `uuid` already, has no
+    /// room, or fails.
     pub fn create(
         device: Arc<dyn Device>,
         uuid: [u8; 16],
@@ -58,17 +58,17 @@ impl Log {
         Self::start(segments, &uuid, first, options)
     }
 
-    /// Opens the log on `device`, and finds its end: walks from `start` to the last whole record. A
-    /// record that is known to be durable begins at `start`, or `start` is the end itself. Bytes
-    /// behind the last record were never acknowledged as durable; they are cut off, and will not
-    /// come back. The log is durable up to its end when this returns.
+    /// Opens the log on `device` and finds its end: walks from `start` to the last whole record. At
+    /// `start`, a record begins that is known to be durable, or the log ends. Bytes behind the last
+    /// record were never acknowledged as durable; they are cut off, and will not come back. The log
+    /// is durable up to its end when this returns.
     ///
-    /// `options.segment_bytes` is not looked at: the log keeps its own.
+    /// `options.segment_bytes` is ignored: the log keeps its own.
     ///
     /// # Errors
-    /// If the device fails, or if it holds no log, that of another store or version, or one that
-    /// does not reach up to `start`. If the log is damaged: where something is lost that had been
-    /// durable, [`LogError::Damaged`] names the position. Nothing is changed in any of these cases.
+    /// If the device fails, or holds no log, a log of another store or version, or one that does
+    /// not reach `start`; or if the log is damaged. If it lost records that had been durable,
+    /// [`LogError::Damaged`] names the position. Nothing is changed in any of these cases.
     pub fn open(
         device: Arc<dyn Device>,
         uuid: [u8; 16],
@@ -82,7 +82,7 @@ impl Log {
     /// not whole, the log is damaged.
     ///
     /// # Errors
-    /// The errors of [`Log::open`]; [`LogError::NoRecord`] if there is none at `start`.
+    /// The errors of [`Log::open`]; [`LogError::NoRecord`] if there is no record at `start`.
     pub fn open_from_record(
         device: Arc<dyn Device>,
         uuid: [u8; 16],
@@ -108,7 +108,7 @@ impl Log {
         let salt = record::salt(&uuid);
         let tail = tail::find(&segments, start, begin, salt, options.buffer_bytes)?;
         segments.forget_doubles()?;
-        // The bytes read may have been in a cache of the operating system only: rule 12.
+        // The bytes read may have been only in a cache of the operating system: rule 12.
         device.sync().map_err(LogError::Prepare)?;
         segments.keep_run(tail.end.0, FIRST);
         let segments = Arc::into_inner(segments);
@@ -156,7 +156,7 @@ impl Log {
     }
 }
 
-/// Powers of two that a segment size may be.
+/// Exponents of the powers of two that a segment size may be.
 const POWERS: std::ops::RangeInclusive<u32> = 14..=30;
 
 impl Segments {
@@ -164,7 +164,7 @@ impl Segments {
     /// at `start`.
     ///
     /// # Errors
-    /// The device holds no log of the store, it fails, or the block cannot be written.
+    /// If the device holds no log of the store, or fails, or the block cannot be written.
     pub(super) fn open_or_mend(
         device: Arc<dyn Device>,
         uuid: [u8; 16],
@@ -198,7 +198,7 @@ impl Segments {
     }
 }
 
-/// The distances from the first slot to each other block that is a slot's header.
+/// Returns the distances from the first slot to each other block that is a slot's header.
 fn distances(device: &dyn Device, uuid: &[u8; 16]) -> impl Iterator<Item = u64> {
     let first = slots::slot_offset(0, BLOCK);
     let mut block = AlignedBuffer::new(BLOCK as usize);

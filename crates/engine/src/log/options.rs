@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::error::LogError;
 
-/// Bytes of a block: whatever the log writes are whole blocks at multiples of it.
+/// Bytes of a block: the log writes only whole blocks, at multiples of this.
 pub(super) const BLOCK: u64 = 4096;
 
 /// The smallest segment and the smallest buffer, in bytes.
 const LEAST: u64 = 16 << 10;
-/// The largest, in bytes.
+/// The largest segment and the largest buffer, in bytes.
 const MOST: u64 = 1 << 30;
 
 /// Sizes and times of a log.
@@ -24,8 +24,8 @@ pub struct LogOptions {
     /// longer than a quarter of it.
     pub buffer_bytes: usize,
     /// Time after which the background thread makes a record durable, if no other thread does. With
-    /// zero there is no such thread. Records then become durable when a thread waits for them or
-    /// the buffer is full, and the file grows when it must.
+    /// zero there is no background thread: records become durable when a thread waits for them or
+    /// the buffer is full, and the file grows only when it must.
     pub flush_interval: Duration,
 }
 
@@ -40,7 +40,7 @@ impl Default for LogOptions {
 }
 
 impl LogOptions {
-    /// Refuses sizes that cannot be; `path` is the log's, for the message.
+    /// Refuses impossible sizes; `path` is the log's, for the message.
     pub(super) fn check(&self, path: &Path) -> Result<(), LogError> {
         let refuse = |option, value, rule| {
             Err(LogError::BadOption { path: path.to_path_buf(), option, value, rule })
@@ -58,7 +58,8 @@ impl LogOptions {
 }
 
 /// Bytes of the largest buffer that a store gives its log. Whatever buffer the log had before, no
-/// more than these were under way when the power failed, and opening wipes so much behind the end.
+/// more than these were in flight when the power failed. So opening clears as many bytes behind the
+/// end.
 pub(crate) const BUFFER_MAX: usize = 4 << 20;
 
 /// Returns whether `bytes` is a valid size of segments.

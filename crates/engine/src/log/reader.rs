@@ -1,4 +1,4 @@
-//! Reading the log from a position to its end.
+//! Reads the log from a position to its end.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use super::error::LogError;
 use super::record::Header;
 use super::window::Window;
 
-/// A record: where it begins, its header, its body.
+/// A record: its start, its header, its body.
 pub type Found<'a> = (Lsn, Header, &'a [u8]);
 
-/// Reads record after record, up to the log's tail at the time when the reader was created. Reads
-/// ahead by 1 MiB.
+/// Reads one record after the other, up to the log's tail at the time when the reader was created.
+/// Reads ahead by 1 MiB.
 pub struct Reader {
     window: Window,
     at: u64,
@@ -41,11 +41,11 @@ impl Reader {
         Lsn(self.window.limit())
     }
 
-    /// Returns the next record: its position, its header, its body. `None` at the end.
+    /// Returns the next record: its position, its header and its body. Returns `None` at the end.
     ///
     /// # Errors
-    /// If there is no whole record, or it was forgotten, or cannot be read; if the reader cannot
-    /// read from the position that it was created for. The reader stays where it is.
+    /// If there is no whole record, or it was forgotten, or cannot be read; or if the reader cannot
+    /// read from its first position. The reader stays where it is.
     pub fn next_record(&mut self) -> Result<Option<Found<'_>>, LogError> {
         if let Some(error) = &self.refused {
             return Err(error.clone());

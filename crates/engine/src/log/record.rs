@@ -14,11 +14,11 @@
 //! ```
 //!
 //! Numbers are little-endian; varints have seven bits to the byte, the low ones first. The checksum
-//! is the low half of XXH3-64, combined with 32 bits drawn from LSN and store id: a record is valid
-//! only where it was appended, in the log it was appended to. So the old bytes of a recycled
-//! segment never pass (rule 4), and the hash of a body needs no seed, which XXH3 computes faster.
-//! In a search for records among such bytes, the check rejects false headers, so that no checksum
-//! is computed of the length that they claim.
+//! is the low half of XXH3-64, combined with 32 bits drawn from LSN and store id. So a record is
+//! valid only where it was appended, in the log it was appended to, and the old bytes of a recycled
+//! segment never pass (rule 4). The hash of a body needs no seed, which XXH3 computes faster. In a
+//! search for records among such bytes, the check rejects false headers, so that no checksum is
+//! computed over the length that they claim.
 
 use std::ops::Range;
 
@@ -27,10 +27,10 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::page::varint::take_varint;
 
-/// Bytes of the longest header.
+/// Length in bytes of the longest header.
 pub(super) const HEADER_MAX: usize = 40;
 
-/// Bytes of the shortest record.
+/// Length in bytes of the shortest record.
 pub(super) const RECORD_MIN: usize = 16;
 
 /// Alignment of records, in bytes.
@@ -59,17 +59,17 @@ const HAS_TX: u8 = 32;
 const HAS_PREV: u8 = 64;
 const FLAGS: u8 = HAS_TX | HAS_PREV;
 
-/// The lag that says that it is not known.
+/// The lag that stands for an unknown one.
 const LAG_UNKNOWN: u32 = (1 << 24) - 1;
 
 /// A record to append.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record<'a> {
-    /// Its kind, which tells the reader how to decode the body: 30 at most.
+    /// Kind of the record, which defines how to decode the body: 30 at most.
     pub kind: u8,
     /// The transaction; 0 for none.
     pub tx: u64,
-    /// Another record of the same owner, by its start, before this one; `Lsn(0)` for none.
+    /// Start of an earlier record of the same owner; `Lsn(0)` for none.
     pub prev: Lsn,
     /// The body, in pieces.
     pub parts: &'a [&'a [u8]],
@@ -78,27 +78,26 @@ pub struct Record<'a> {
 /// Position of a record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Appended {
-    /// Position of its first byte, for [`Log::read_at`](super::Log::read_at).
+    /// Position of the record's first byte, for [`Log::read_at`](super::Log::read_at).
     pub start: Lsn,
-    /// Position behind its last byte, for [`Log::wait_durable`](super::Log::wait_durable).
+    /// Position behind the record's last byte, for [`Log::wait_durable`](super::Log::wait_durable).
     pub end: Lsn,
 }
 
 /// Content of a record's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// The record's first byte.
+    /// Position of the record's first byte.
     pub start: Lsn,
-    /// The byte behind its last.
+    /// Position behind the record's last byte.
     pub end: Lsn,
-    /// Its kind, which tells the reader how to decode the body.
+    /// Kind of the record, which defines how to decode the body.
     pub kind: u8,
     /// The transaction; 0 for none.
     pub tx: u64,
     /// LSN that the record's owner chained it to; `Lsn(0)` for none.
     pub prev: Lsn,
-    /// The log was durable up to here when the record was appended; `None` if that was too far
-    /// back to be noted.
+    /// Durable LSN when the record was appended; `None` if that was too far back to be stored.
     pub durable: Option<Lsn>,
     pub(super) checksum: u32,
     /// Offset of the body in the record.
@@ -109,9 +108,9 @@ pub struct Header {
 /// Lengths of a record and its parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Form {
-    /// Bytes of its header.
+    /// Bytes of the header.
     header: usize,
-    /// Bytes of its body.
+    /// Bytes of the body.
     body: usize,
 }
 
@@ -120,7 +119,7 @@ fn varint_bytes(value: u64) -> usize {
 }
 
 impl Form {
-    /// Returns the form of `record`, whose body has `body` bytes.
+    /// Returns the lengths of `record`, whose body has `body` bytes.
     #[inline]
     pub(super) fn of(record: &Record<'_>, body: usize) -> Form {
         let tx = if record.tx == 0 { 0 } else { varint_bytes(record.tx) };
@@ -131,27 +130,27 @@ impl Form {
         Form { header: NUMBERS + varint_bytes(body as u64) + tx + prev, body }
     }
 
-    /// Bytes of the header.
+    /// Returns the number of bytes of the header.
     #[inline]
     pub(super) fn header(&self) -> usize {
         self.header
     }
 
-    /// Bytes of the body.
+    /// Returns the number of bytes of the body.
     #[inline]
     pub(super) fn body(&self) -> usize {
         self.body
     }
 
-    /// Bytes of the whole record.
+    /// Returns the number of bytes of the whole record.
     #[inline]
     pub(super) fn whole(&self) -> usize {
         (self.header + self.body).next_multiple_of(UNIT)
     }
 }
 
-/// The header of `record` at `start`, in a log that is durable up to `durable`, without its
-/// checksum: as many bytes as `form` says, then zeros.
+/// Encodes the header of `record` at `start`, in a log that is durable up to `durable`, without its
+/// checksum. The header has the length that `form` gives; zeros follow it.
 #[inline]
 pub(super) fn encode(
     record: &Record<'_>,
@@ -194,8 +193,8 @@ pub(super) fn encode(
     bytes
 }
 
-/// 16 bits of the first `length` bytes of a header, its place and its log. Not of check and
-/// checksum; behind the header are zeros.
+/// Returns the 16-bit check of a header's first `length` bytes, its position and its log. Check and
+/// checksum themselves are not covered; behind the header are zeros.
 #[inline]
 fn check_of(header: &[u8; HEADER_MAX], length: usize, start: u64, salt: u64) -> u16 {
     let mut x = start ^ salt;
@@ -210,8 +209,9 @@ fn check_of(header: &[u8; HEADER_MAX], length: usize, start: u64, salt: u64) -> 
 }
 
 impl Header {
-    /// Reads the header of a record at `start`, of which `bytes` are the first, [`HEADER_MAX`] if
-    /// there are as many; `None` if there is none, going by its looks and its check.
+    /// Decodes the header of a record at `start` from the record's first `bytes`: [`HEADER_MAX`] of
+    /// them, if there are as many. Returns `None` if they do not look like a header or do not pass
+    /// its check.
     pub(super) fn decode(start: u64, bytes: &[u8], salt: u64) -> Option<Header> {
         let (fixed, mut rest) = bytes.split_first_chunk::<NUMBERS>()?;
         let [a, b, c, d, check_low, check_high, kind, lag @ ..] = *fixed;
@@ -243,12 +243,12 @@ impl Header {
         Some(Header { start, end, kind, tx, prev, durable, checksum, body, body_length })
     }
 
-    /// Bytes of the whole record.
+    /// Returns the number of bytes of the whole record.
     pub(super) fn length(&self) -> usize {
         (self.end.0 - self.start.0) as usize
     }
 
-    /// Bytes of the body.
+    /// Returns the number of bytes of the body.
     pub fn body_length(&self) -> usize {
         self.body_length
     }
@@ -259,14 +259,15 @@ impl Header {
         self.body..self.body + self.body_length
     }
 
-    /// Returns whether `bytes`, the whole record, were appended at this position.
+    /// Returns whether `bytes`, the whole record, were appended at this position, by their
+    /// checksum.
     pub(super) fn verifies(&self, bytes: &[u8], salt: u64) -> bool {
         bytes.len() == self.length()
             && checksum(&bytes[SUM..], &[], self.start.0, salt) == self.checksum
     }
 }
 
-/// Returns the number that distinguishes the logs of stores in checksums.
+/// Returns the number that makes checksums differ between the logs of different stores.
 pub(super) fn salt(uuid: &[u8; 16]) -> u64 {
     xxh3_64(uuid)
 }
@@ -285,7 +286,8 @@ pub(super) fn checksum(first: &[u8], rest: &[u8], start: u64, salt: u64) -> u32 
     hash as u32 ^ place(start, salt)
 }
 
-/// 32 bits that hardly any two places share. Odd multipliers and shifts mix; any such would do.
+/// Returns 32 bits that hardly any two places share. Odd multipliers and shifts mix; any such would
+/// do.
 #[inline]
 fn place(start: u64, salt: u64) -> u32 {
     let mut x = (start ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);

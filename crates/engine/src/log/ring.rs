@@ -1,5 +1,5 @@
-//! The log buffer: a ring of bytes, not durable yet, that any number of threads fill and one
-//! empties.
+//! The log buffer: a ring of bytes that are not durable yet. Any number of threads fill it, and one
+//! empties it.
 //!
 //! ```text
 //!            durable, rounded down     walked               tail
@@ -10,16 +10,16 @@
 //! ```
 //!
 //! A thread reserves bytes by adding to `tail`, fills them without any lock, and publishes them by
-//! storing a mark beside the ring: lap and length of the record. A record has at least 16 bytes, so
-//! that the marks of two records in one lap never share a place, and a mark of an earlier lap is
-//! not mistaken for one of this lap. So nothing has to be zeroed, and the ring's own bytes are
-//! plain memory. The one thread that empties walks from mark to mark.
+//! storing a mark beside the ring: lap and length of the record. A record has at least 16 bytes. So
+//! the marks of two records in one lap never share a place, and a mark of an earlier lap is not
+//! mistaken for one of this lap. Nothing has to be zeroed, and the ring's own bytes are plain
+//! memory. The one thread that empties the ring walks from mark to mark.
 //!
 //! # Rules
 //!
-//! 1. Bytes from `walked` to `tail` belong to reservations, each byte to one.
-//! 2. A reservation is filled only when it ends at most one lap behind the free border (the durable
-//!    LSN, rounded down to a block: the rest of that block is written again).
+//! 1. Bytes from `walked` to `tail` belong to reservations, each byte to exactly one.
+//! 2. A reservation is filled only when it ends at most one lap behind the free border. The border
+//!    is the durable LSN, rounded down to a block, since the rest of that block is written again.
 //! 3. From the mark until `durable` has passed a byte's block, no thread writes the byte.
 
 use std::sync::Arc;
@@ -35,15 +35,15 @@ use super::record::RECORD_MIN;
 use super::record::Record;
 use super::record::SUM;
 
-/// Bytes of the ring that share a mark: no more than the shortest record has.
+/// Bytes of the ring that share a mark: at most the length of the shortest record.
 const CELL: usize = RECORD_MIN;
 
 /// Bytes of a cache line.
 const LINE: u64 = 64;
-/// Cache lines behind a record that its appender asks for.
+/// Number of cache lines behind a record that its appender prefetches.
 const AHEAD: u64 = 4;
 
-/// Apart from whatever else is written often: two lines, since processors fetch them in pairs.
+/// A value on cache lines of its own: two lines, since processors fetch them in pairs.
 #[repr(align(128))]
 struct Apart<T>(T);
 
@@ -61,26 +61,26 @@ struct Inner {
 }
 
 // SAFETY: `bytes` points to memory that `_memory` owns and nobody else names. Threads write to it
-// only within their own reservations (rules 1 and 2), and read only what they own or what was
-// published to them (rule 3).
+// only within their own reservations (rules 1 and 2), and read only their own bytes or bytes that
+// were published to them (rule 3).
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
 
-/// The side that fills. Clones are of the same ring.
+/// The side that fills the ring. Clones share one ring.
 #[derive(Clone)]
 pub(super) struct Ring(Arc<Inner>);
 
-/// The side that empties: there is one of it for each ring.
+/// The side that empties the ring: there is one for each ring.
 pub(super) struct Consumer {
     inner: Arc<Inner>,
-    /// All records that end up to here are published.
+    /// Position up to which all records are published.
     walked: u64,
-    /// Records walked over.
+    /// Number of records walked over.
     records: u64,
 }
 
-/// Bytes that were promised to one record.
+/// Bytes of the ring reserved for one record.
 pub(super) struct Reservation<'r> {
     ring: &'r Inner,
     pub(super) start: u64,
@@ -118,12 +118,12 @@ impl Ring {
         (Ring(inner.clone()), Consumer { inner, walked: start, records: 0 })
     }
 
-    /// Bytes of the ring.
+    /// Returns the number of bytes of the ring.
     pub(super) fn size(&self) -> u64 {
         self.0.size
     }
 
-    /// End of all reservations.
+    /// Returns the end of all reservations.
     #[inline]
     pub(super) fn tail(&self) -> u64 {
         self.0.tail.0.load(Ordering::SeqCst)
@@ -137,8 +137,8 @@ impl Ring {
 
     /// Reserves bytes for `record`, whose body has `body` bytes.
     ///
-    /// Sequentially consistent, so that the background thread, before it sleeps, sees either the
-    /// new tail or is seen asleep.
+    /// Sequentially consistent with the background thread: before that sleeps, it sees the new
+    /// tail, or the caller sees it asleep.
     #[inline]
     pub(super) fn reserve(&self, record: &Record<'_>, body: usize) -> Reservation<'_> {
         let form = Form::of(record, body);
@@ -150,13 +150,13 @@ impl Ring {
 }
 
 impl<'r> Reservation<'r> {
-    /// Returns the position that has to be durable before this can be filled.
+    /// Returns the position that has to be durable before the reservation can be filled.
     pub(super) fn needs(&self) -> u64 {
         self.end().saturating_sub(self.ring.size).next_multiple_of(BLOCK)
     }
 
-    /// Writes `record`, for which this was reserved, and publishes it. Gives the reservation back
-    /// if the ring is full.
+    /// Writes `record`, for which the bytes were reserved, and publishes it. Returns the
+    /// reservation if the ring is full.
     #[inline]
     pub(super) fn fill(self, record: &Record<'_>) -> Result<(), Reservation<'r>> {
         let ring = self.ring;
@@ -171,7 +171,7 @@ impl<'r> Reservation<'r> {
         let mut at = self.start + header.len() as u64;
         let body_end = at + self.form.body() as u64;
         for part in record.parts {
-            // Parts that are longer than they were would reach beyond the reservation.
+            // Parts that have grown since would reach beyond the reservation.
             let part = &part[..part.len().min((body_end - at) as usize)];
             // SAFETY: from the end of the header to `body_end`, which is within the reservation;
             // and the reservation has room (rule 2), as was seen above.
@@ -198,7 +198,7 @@ impl<'r> Reservation<'r> {
     }
 }
 
-/// Asks for a cache line that is to be written to.
+/// Prefetches a cache line for writing.
 #[inline(always)]
 fn own_soon(at: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -222,10 +222,10 @@ impl Inner {
         (start >> self.lap_shift) << 32 | length as u64
     }
 
-    /// Prefetches the cache lines that the next record will be written to. The thread that empties
-    /// the ring had them last. A store to such a line takes as long as a load that misses.
-    /// Everything that waits for all earlier stores then waits for it: the next lock, and each
-    /// value that is copied as a whole after it was written in parts.
+    /// Prefetches the cache lines that the next record will be written to, which the emptying
+    /// thread had last. A store to such a line takes as long as a load that misses. Everything that
+    /// waits for all earlier stores then waits for it: the next lock, and each value that is copied
+    /// as a whole after it was written in parts.
     #[inline]
     fn ask_for_lines_behind(&self, lsn: u64) {
         own_soon(std::ptr::from_ref(self.mark(lsn + AHEAD * LINE / 2)).cast());
@@ -245,8 +245,8 @@ impl Inner {
         let at = (lsn & (self.size - 1)) as usize;
         debug_assert!(bytes.len() as u64 <= self.size, "a write spans at most a lap");
         let first = bytes.len().min(self.size as usize - at);
-        // SAFETY: `at + first` is at most the ring's size, and so is what wraps around, since no
-        // reservation that has room is longer than the ring. The caller owns the bytes.
+        // SAFETY: `at + first` is at most the ring's size, and so is the length of the rest, since
+        // no reservation that has room is longer than the ring. The caller owns the bytes.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.bytes.add(at), first);
             if first < bytes.len() {
@@ -256,7 +256,8 @@ impl Inner {
         }
     }
 
-    /// The bytes from `from` to `to`: up to the ring's end, and from its beginning.
+    /// Returns the bytes from `from` to `to` in two parts: up to the ring's end, and from its
+    /// beginning.
     ///
     /// # Safety
     /// At most a lap, initialised, and nobody writes them while the slices live (rules 1 and 3).
@@ -279,8 +280,8 @@ impl Inner {
 }
 
 impl Consumer {
-    /// Walks over records that were published meanwhile; returns where the first unpublished one
-    /// begins.
+    /// Walks over records published in the meantime; returns the start of the first unpublished
+    /// one.
     pub(super) fn walk(&mut self) -> u64 {
         loop {
             let mark = self.inner.mark(self.walked).load(Ordering::Acquire);
@@ -300,7 +301,7 @@ impl Consumer {
         self.walked
     }
 
-    /// Records walked over since this was last asked.
+    /// Returns the number of records walked over since the last call.
     pub(super) fn take_records(&mut self) -> u64 {
         std::mem::take(&mut self.records)
     }
@@ -310,21 +311,22 @@ impl Consumer {
         self.inner.durable.0.load(Ordering::Relaxed)
     }
 
-    /// Returns the published bytes from `from` to `to`: up to the ring's end, and from its
-    /// beginning. Cut to the part that is published and not given back.
+    /// Returns the published bytes from `from` to `to` in two parts: up to the ring's end, and from
+    /// its beginning. They are cut to the part that is published and whose blocks are not free
+    /// again.
     pub(super) fn bytes(&self, from: u64, to: u64) -> [&[u8]; 2] {
         let durable = self.durable();
         debug_assert!(durable <= self.walked, "what is durable was walked over before");
         let free = durable - durable % BLOCK;
         let to = to.clamp(free, self.walked);
         let from = from.clamp(free, to);
-        // SAFETY: these bytes are published or were there when the ring was made, and `durable`,
-        // which only this consumer moves, and only while it is borrowed mutably, has not passed
+        // SAFETY: these bytes are published or were there when the ring was created. `durable`,
+        // which only this consumer advances, and only while it is borrowed mutably, has not passed
         // their blocks: rule 3. They span at most a lap, by rule 2.
         unsafe { self.inner.get(from, to) }
     }
 
-    /// All that was walked over is durable: gives its blocks back.
+    /// Advances the durable LSN to `durable`, and frees the blocks before it.
     pub(super) fn advance(&mut self, durable: u64) {
         let before = self.durable();
         debug_assert!(before <= durable, "the durable LSN grows, from {before} to {durable}");

@@ -1,28 +1,28 @@
-//! The slots of the log's file: the segment that each holds, and the free ones.
+//! The slots of the log's file: the segment in each, and the free ones.
 //!
-//! The file may end within its last slot: it grows to the first slot's size in steps that follow
+//! The file may end within its last slot. It grows to the first slot's size in steps that follow
 //! its length, so that the log of a small store is small. The part beyond the end of the file reads
 //! as zeros.
 
 use std::sync::Arc;
 
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_base::sync::{Mutex, MutexGuard};
 use millpond_device::{AlignedBuffer, Device, DeviceError};
 
 use super::error::LogError;
-use super::locked::locked;
 use super::options::BLOCK;
 use super::slots;
 use super::slots::{SlotState, SlotTable, slots_in};
 
-/// A log has no fewer slots than this: one being filled, one to go on in.
+/// Minimum number of slots of a log: one being filled, and one to go on in.
 pub(super) const SLOTS_LEAST: usize = 2;
 
-/// The file grows by no less than this.
+/// Minimum number of bytes by which the file grows.
 const STEP_LEAST: u64 = 128 << 10;
 
-/// No log gets as far as this, so that sums of positions and lengths never overflow.
+/// Upper bound of all LSNs, so that sums of positions and lengths never overflow.
 pub(super) const LSN_MOST: u64 = 1 << 62;
 
 /// The slots of a log.
@@ -31,7 +31,7 @@ pub(super) struct Segments {
     uuid: [u8; 16],
     pub(super) size: u64,
     table: Mutex<SlotTable>,
-    /// Held while the file grows: a device is made longer by one thread at a time.
+    /// Held while the file grows, since only one thread at a time may grow a device.
     pub(super) growing: Mutex<()>,
 }
 
@@ -39,15 +39,15 @@ pub(super) struct Segments {
 pub(super) struct SegmentSlot {
     /// Offset of its slot's header.
     pub(super) header: u64,
-    /// `true` if the slot was given to this segment just now: its header is to be written.
+    /// True if the segment got the slot just now: the slot's header has to be written.
     pub(super) is_new: bool,
-    /// `true` if the slot had held another segment.
+    /// True if the slot had held another segment.
     pub(super) is_recycled: bool,
 }
 
 impl Segments {
-    /// Makes a new log on `device`, as short as it can be, whose first slot holds the segment that
-    /// begins with `oldest`, and makes it durable.
+    /// Creates a log on `device`, as short as possible, and makes it durable. Its first slot holds
+    /// the segment that begins with `oldest`.
     pub(super) fn create(
         device: Arc<dyn Device>,
         uuid: [u8; 16],
@@ -65,13 +65,13 @@ impl Segments {
         let make = || {
             device.grow(slots::slot_offset(0, size) + BLOCK + STEP_LEAST.min(size))?;
             for slot in 1..slots_in(device.length(), size) {
-                // Whatever was there is none of ours.
+                // Contents from before the creation are not this log's.
                 let zeros = AlignedBuffer::new(BLOCK as usize);
                 device.write(slots::slot_offset(slot, size), &zeros)?;
             }
             let header = slots::slot_header(&uuid, oldest / size);
             device.write(slots::slot_offset(0, size), &header)?;
-            // The log's own header last: a log that was not finished is none.
+            // The log's own header comes last: an unfinished log is no log.
             device.sync()?;
             device.write(0, &slots::log_header(&uuid, size))?;
             device.sync()
@@ -85,7 +85,7 @@ impl Segments {
         Ok(Segments { device, uuid, size, table, growing: Mutex::new(()) })
     }
 
-    /// Reads the slots' headers.
+    /// Opens a log: reads its header and the slots' headers.
     pub(super) fn open(device: Arc<dyn Device>, uuid: [u8; 16]) -> Result<Segments, LogError> {
         let mut block = AlignedBuffer::new(BLOCK as usize);
         if device.length() < BLOCK {
@@ -96,7 +96,7 @@ impl Segments {
         Self::open_with(device, uuid, size)
     }
 
-    /// Reads the slots' headers, in a log with segments of `size` bytes.
+    /// Opens a log with segments of `size` bytes: reads the slots' headers.
     pub(super) fn open_with(
         device: Arc<dyn Device>,
         uuid: [u8; 16],
@@ -114,7 +114,7 @@ impl Segments {
                     table.damaged.push(slot);
                 }
                 SlotState::Holds(sequence) => {
-                    // Two slots for one segment: the log was being cut back. The lower one counts.
+                    // Two slots have one segment: the log was being cut back. The lower one counts.
                     if let Some(other) = table.held.insert(sequence, slot) {
                         table.free.push(other);
                         table.doubles.push(other);
@@ -132,19 +132,19 @@ impl Segments {
     }
 
     pub(super) fn table(&self) -> MutexGuard<'_, SlotTable> {
-        locked(&self.table)
+        self.table.lock().past_poison()
     }
 
     pub(super) fn device(&self) -> &Arc<dyn Device> {
         &self.device
     }
 
-    /// The store's id.
+    /// Returns the store's id.
     pub(super) fn uuid(&self) -> [u8; 16] {
         self.uuid
     }
 
-    /// Record bytes of a segment.
+    /// Returns the number of record bytes of a segment.
     pub(super) fn size(&self) -> u64 {
         self.size
     }
@@ -154,7 +154,7 @@ impl Segments {
         lsn / self.size
     }
 
-    /// Nothing before this is kept.
+    /// Returns the oldest position that is kept.
     pub(super) fn oldest(&self) -> u64 {
         self.table().oldest
     }
@@ -164,7 +164,7 @@ impl Segments {
         self.table().held.contains_key(&sequence)
     }
 
-    /// First LSN that no slot has, going up from `lsn`; `lsn` itself if it has none.
+    /// Returns the first LSN at or behind `lsn` that is in no slot.
     pub(super) fn end_of_run(&self, lsn: u64) -> u64 {
         let table = self.table();
         let mut sequence = self.sequence(lsn);
@@ -174,14 +174,14 @@ impl Segments {
         (sequence * self.size).max(lsn)
     }
 
-    /// First LSN at or behind `lsn` that has a slot.
+    /// Returns the first LSN at or behind `lsn` that is in a slot.
     pub(super) fn next_held(&self, lsn: u64) -> Option<u64> {
         let table = self.table();
         let (&sequence, _) = table.held.range(self.sequence(lsn)..).next()?;
         Some((sequence * self.size).max(lsn))
     }
 
-    /// Returns the offset of a slot whose header is not readable.
+    /// Returns the offset of a slot whose header is unreadable, if there is one.
     pub(super) fn damaged_header(&self) -> Option<u64> {
         let table = self.table();
         table.damaged.last().map(|&slot| slots::slot_offset(slot, self.size))
@@ -209,7 +209,7 @@ impl Segments {
     }
 
     /// Returns the slots that hold neither a segment of the unbroken run around `end` nor one
-    /// behind it. Their contents are of no use.
+    /// behind it. Their contents are not needed.
     pub(super) fn strays(&self, end: u64) -> Vec<usize> {
         let table = self.table();
         let mut first = self.sequence(end);
@@ -236,8 +236,8 @@ impl Segments {
         debug_assert!(table.is_consistent(), "each slot is held or free");
     }
 
-    /// Returns the slot of segment `sequence`, which gets a slot if it has none. The file grows if
-    /// no slot is free, or if it does not reach up to the segment's first `bytes`.
+    /// Returns the place of segment `sequence`, which gets a slot if it has none. The file grows if
+    /// no slot is free, or if the file does not reach the end of the segment's first `bytes`.
     ///
     /// # Errors
     /// If the file cannot grow.
@@ -247,14 +247,14 @@ impl Segments {
         let (slot, is_new) = self.slot(sequence)?;
         let header = slots::slot_offset(slot, self.size);
         if self.table().room(slot, self.size) < bytes {
-            let _growing = locked(&self.growing);
+            let _growing = self.growing.lock().past_poison();
             self.grow(header + BLOCK + bytes)?;
         }
         let is_recycled = is_new && sequence >= self.table().count as u64;
         Ok(SegmentSlot { header, is_new, is_recycled })
     }
 
-    /// The slot of segment `sequence`, and whether it was given one just now.
+    /// Returns the slot of segment `sequence`, and `true` if the segment got it just now.
     fn slot(&self, sequence: u64) -> Result<(usize, bool), DeviceError> {
         loop {
             {
@@ -268,7 +268,7 @@ impl Segments {
                     return Ok((slot, true));
                 }
             }
-            let _growing = locked(&self.growing);
+            let _growing = self.growing.lock().past_poison();
             let next = {
                 let table = self.table();
                 table.free.is_empty().then(|| slots::slot_offset(table.count, self.size))
@@ -279,15 +279,15 @@ impl Segments {
         }
     }
 
-    /// Returns whether the file has less room ready behind `tail` than one and a half times its
+    /// Returns whether the room ready behind `tail` is less than one and a half times the file's
     /// next step.
     pub(super) fn runs_short(&self, tail: u64) -> bool {
         let wanted = self.step(self.table().ready) / 2 * 3;
         self.room_until(tail).saturating_sub(tail) < wanted
     }
 
-    /// Up to where the file has room for records, from `lsn` on. Records before it may be in the
-    /// buffer only: their segments get the first free slots.
+    /// Returns the position up to which the file has room for records, from `lsn` on. Records
+    /// before `lsn` may be only in the buffer: their segments get the first free slots.
     pub(super) fn room_until(&self, lsn: u64) -> u64 {
         let table = self.table();
         let next = table.held.last_key_value().map_or(0, |(last, _)| last + 1);
@@ -299,7 +299,7 @@ impl Segments {
         for slot in held.chain(free) {
             let room = table.room(slot, self.size);
             until += room;
-            // The file ends in this slot, and its segment cannot go on in another one.
+            // The file ends in this slot, and a segment cannot continue in another one.
             if room < self.size {
                 break;
             }
@@ -307,14 +307,16 @@ impl Segments {
         until
     }
 
-    /// By how much a file of `length` bytes grows: by half, and by a segment at most.
+    /// Returns the number of bytes by which a file of `length` bytes grows: half of it, but at most
+    /// a segment.
     fn step(&self, length: u64) -> u64 {
         let half = (length / 2).next_multiple_of(BLOCK);
         half.max(STEP_LEAST).min(self.size)
     }
 
-    /// `length`, or more: behind the first slot there are whole ones only, as long as there is room
-    /// for them. A segment that lies in one needs no room on the disk, however full that gets.
+    /// Rounds `length` up so that there are only whole slots behind the first one, as long as there
+    /// is room for them. A segment in a whole slot needs no further room on the disk, however full
+    /// that gets.
     fn longer(&self, length: u64) -> u64 {
         let slot = BLOCK + self.size;
         if length <= BLOCK + slot {
@@ -325,12 +327,12 @@ impl Segments {
     }
 
     /// Makes the file a step longer, or by `least` bytes if there is no room for more. The new part
-    /// is not durable, and so not ready yet. Returns the length that the file will have.
+    /// is not durable, and so not ready yet. Returns the new length of the file.
     ///
     /// # Errors
     /// If there is no room.
     pub(super) fn grow_ahead(&self, least: u64) -> Result<u64, DeviceError> {
-        let _growing = locked(&self.growing);
+        let _growing = self.growing.lock().past_poison();
         self.cut_rest()?;
         let ready = self.table().ready;
         let grow = |by: u64, whole: bool| {
@@ -342,24 +344,26 @@ impl Segments {
         let step = self.step(ready);
         let grown = grow(step.max(least), true);
         if grown.is_err() && least > 0 {
-            // Perhaps there is room for the present need. The first error names the step.
+            // There may be room for the present need. The first error names the step.
             return grow(least, false).or(grown);
         }
         grown
     }
 
-    /// Records that the file is durable up to `length`, as [`Segments::grow_ahead`] has grown it.
+    /// Notes that the file is durable up to `length`, to which [`Segments::grow_ahead`] has grown
+    /// it.
     pub(super) fn give(&self, length: u64) {
         self.table().reach(length, self.size);
     }
 
-    /// Makes the file longer, up to `least` and by a step, and ready; `growing` is locked.
+    /// Makes the file longer, by a step and at least up to `least`, and marks the new part as
+    /// ready. The caller holds `growing`.
     fn grow(&self, least: u64) -> Result<(), DeviceError> {
         self.cut_rest()?;
         let ready = self.table().ready;
         let mut length = self.longer(least.max(ready + self.step(ready)));
         if let Err(error) = self.device.grow(length) {
-            // Perhaps there is room for the present need.
+            // There may be room for the present need.
             if least == length || self.device.grow(least).is_err() {
                 return Err(error);
             }
@@ -370,7 +374,7 @@ impl Segments {
     }
 
     /// Cuts off a rest of less than a block, which an editor or a copy tool left at the file's end.
-    /// It would be taken for the damaged header of a slot.
+    /// The rest would be taken for the damaged header of a slot.
     fn cut_rest(&self) -> Result<(), DeviceError> {
         let length = self.device.length();
         if length.is_multiple_of(BLOCK) {
@@ -380,7 +384,7 @@ impl Segments {
         self.device.sync()
     }
 
-    /// The header block of a slot that holds `sequence`.
+    /// Returns the header block of a slot that holds `sequence`.
     pub(super) fn header(&self, sequence: u64) -> AlignedBuffer {
         slots::slot_header(&self.uuid, sequence)
     }
@@ -397,7 +401,7 @@ impl Segments {
         })
     }
 
-    /// Fills `bytes`, whole blocks, from `lsn` on, the beginning of a block.
+    /// Fills `bytes`, whole blocks, from `lsn` on, the start of a block.
     ///
     /// # Errors
     /// If a part is not kept, or the device fails.
@@ -422,7 +426,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Bytes from `lsn` to the end of its segment that the file has.
+    /// Returns the number of bytes from `lsn` to the end of its segment that the file has.
     pub(super) fn in_file(&self, lsn: u64) -> u64 {
         let table = self.table();
         let room = table.held.get(&self.sequence(lsn)).map(|&slot| table.room(slot, self.size));

@@ -1,23 +1,23 @@
 //! State that all threads of a log share.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use millpond_base::sync::{Condvar, Mutex};
 
 use super::group_commit::Flush;
 use super::listeners::Listeners;
-use super::locked::locked;
 use super::ring::Ring;
 use super::segments::Segments;
 use crate::stats::Statistics;
 
-/// LSN of the first record of a new log: a block, so that 0 is none.
+/// LSN of the first record of a new log: one block, so that 0 can mean none.
 pub(super) const FIRST: u64 = super::options::BLOCK;
 
-/// Everything but the background thread itself.
+/// State of a log, except for the background thread itself.
 pub(super) struct Shared {
     pub(super) ring: Ring,
     pub(super) segments: Arc<Segments>,
@@ -27,9 +27,9 @@ pub(super) struct Shared {
     pub(super) statistics: Statistics,
     pub(super) salt: u64,
     pub(super) path: PathBuf,
-    /// Most bytes of a body.
+    /// Maximum length of a record's body in bytes.
     pub(super) record_max: usize,
-    /// Up to here the file has room for records, as far as that was looked at.
+    /// Position up to which the file has room for records, when last looked up.
     pub(super) room_until: AtomicU64,
     /// Held while the file grows ahead of need, and while free segments are given back. So promised
     /// room is kept, and threads that need the same room grow the file once. Locked before the
@@ -37,7 +37,7 @@ pub(super) struct Shared {
     pub(super) growing_ahead: Mutex<()>,
     /// Bytes that are reserved for records that must find room.
     pub(super) reserved: AtomicU64,
-    /// There was no room for a change, and no checkpoint was taken since to make some.
+    /// True if a change found no room, and no checkpoint was taken since to make some.
     pub(super) is_refusing: AtomicBool,
     /// End of the log when it was opened.
     pub(super) opened_at: u64,
@@ -51,7 +51,7 @@ impl Shared {
 
 /// Wakes the background thread.
 pub(super) struct Alarm {
-    /// The thread sleeps until somebody appends.
+    /// True if the thread sleeps until a record is appended.
     is_asleep: AtomicBool,
     state: Mutex<Wanted>,
     bell: Condvar,
@@ -74,22 +74,23 @@ impl Alarm {
         self.is_asleep.load(Ordering::SeqCst)
     }
 
-    /// There is something to do again.
+    /// Wakes the background thread, because a record was appended.
     #[cold]
     #[inline(never)]
     pub(super) fn rouse(&self) {
-        // One of the threads that saw it asleep rings.
+        // Only one of the threads that saw it asleep wakes it.
         if self.is_asleep.swap(false, Ordering::SeqCst) {
-            let _state = locked(&self.state);
+            let _state = self.state.lock().past_poison();
             self.bell.notify_one();
         }
     }
 
-    /// The buffer fills up, or somebody listens for the end of a flush.
+    /// Cuts the background thread's interval short, because the buffer fills up or somebody listens
+    /// for a record to become durable.
     #[cold]
     #[inline(never)]
     pub(super) fn urge(&self) {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock().past_poison();
         if !state.is_urgent {
             state.is_urgent = true;
             self.bell.notify_one();
@@ -97,25 +98,25 @@ impl Alarm {
     }
 
     pub(super) fn stop(&self) {
-        locked(&self.state).is_stopping = true;
+        self.state.lock().past_poison().is_stopping = true;
         self.bell.notify_one();
     }
 
-    /// Sleeps until there is something to flush, then for `interval` or until it is urgent.
-    /// Returns up to where to flush, `None` to stop.
+    /// Sleeps until there is a record to flush, then for `interval` or until it is urgent. Returns
+    /// the position up to which to flush, or `None` to stop.
     pub(super) fn next(&self, ring: &Ring, interval: Duration) -> Option<u64> {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock().past_poison();
         loop {
             if state.is_stopping {
                 return None;
             }
-            // Asleep first, then the tail: an append is seen here, or sees that this sleeps
-            // (rule 9).
+            // Asleep first, then the tail: either the append is seen here, or the appender sees
+            // this thread asleep (rule 9).
             self.is_asleep.store(true, Ordering::SeqCst);
             if ring.tail() > ring.durable() || state.is_urgent {
                 break;
             }
-            state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.bell.wait(state).past_poison();
         }
         self.is_asleep.store(false, Ordering::SeqCst);
         let target = ring.tail();
@@ -127,10 +128,10 @@ impl Alarm {
                 break;
             }
             let waited = self.bell.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = waited.past_poison().0;
         }
         let is_urgent = std::mem::take(&mut state.is_urgent);
-        // Urgent means a need of what comes by now, not of what had come when the interval began.
+        // An urgent flush goes up to the present tail, not up to the one when the interval began.
         (!state.is_stopping).then(|| if is_urgent { ring.tail() } else { target })
     }
 }

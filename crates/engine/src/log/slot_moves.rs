@@ -1,36 +1,37 @@
-//! Shortening a log's file: free slots at its end are cut off, and segments move to its beginning.
+//! Shortens a log's file: cuts free slots off its end, and moves segments to its beginning.
 
+use millpond_base::PastPoison;
 use millpond_device::{AlignedBuffer, DeviceError};
 
 use super::error::LogError;
-use super::locked::locked;
 use super::options::BLOCK;
 use super::segments::{SLOTS_LEAST, Segments};
 use super::slots;
 
-/// Bytes that are moved at a time.
+/// Number of bytes moved at a time.
 const COPIED: u64 = 1 << 20;
 
 impl Segments {
-    /// Returns whether the segment of position `lsn` lies behind more slots than are held.
+    /// Returns whether the segment of position `lsn` is behind more slots than are held, so that
+    /// slots before it are free.
     pub(super) fn is_far(&self, lsn: u64) -> bool {
         let sequence = self.sequence(lsn);
         let table = self.table();
         table.held.get(&sequence).is_some_and(|slot| *slot > table.held.len() + 1)
     }
 
-    /// Gives free slots at the end of the file back, as long as there is room for records up to
-    /// `until` in those that stay. Returns by how many bytes the file is shorter. The file is not
-    /// growing ahead meanwhile.
+    /// Cuts free slots off the end of the file, as long as the remaining ones have room for records
+    /// up to `until`. Returns the number of bytes by which the file is shorter. The file does not
+    /// grow ahead in the meantime.
     ///
     /// # Errors
     /// If the device fails; the file is then as long as before.
     pub(super) fn give_back(&self, until: u64) -> Result<u64, DeviceError> {
-        let _growing = locked(&self.growing);
+        let _growing = self.growing.lock().past_poison();
         let mut given = Vec::new();
         let (ready, end) = {
             let mut table = self.table();
-            // Segments from the oldest one on have slots, or get them.
+            // Segments from the oldest one on have slots, or will get them.
             let oldest = self.sequence(table.oldest);
             let slots = (until.div_ceil(self.size).saturating_sub(oldest)) as usize;
             while table.count > slots.max(SLOTS_LEAST)
@@ -60,13 +61,13 @@ impl Segments {
     /// beginning of the file, and cuts off the rest. Nothing is appended any more. Returns the
     /// number of bytes by which the file is shorter.
     ///
-    /// Each segment is durable in its new slot before that slot's header names it, so a crash
-    /// leaves the old one, the new one or both, and then with the same records in them (rule 7).
+    /// Each segment is durable in its new slot before that slot's header names it. So a crash
+    /// leaves the old one, the new one, or both with the same records (rule 7).
     ///
     /// # Errors
     /// If the device fails. The log is unchanged then.
     pub(super) fn cut_back(&self, end: u64) -> Result<u64, LogError> {
-        let _growing = locked(&self.growing);
+        let _growing = self.growing.lock().past_poison();
         let oldest = self.oldest();
         let (first, last) = (self.sequence(oldest), self.sequence(end.max(1) - 1));
         let kept: Vec<u64> = {
@@ -90,8 +91,8 @@ impl Segments {
         Ok(old - self.device.length())
     }
 
-    /// Moves segment `sequence` into a slot below `slots`, if it is in none; of its records, those
-    /// from `oldest` to `end` are kept.
+    /// Moves segment `sequence` into a slot below `slots`, unless it is in one. Its records from
+    /// `oldest` to `end` are kept.
     fn move_below(
         &self,
         sequence: u64,
@@ -132,7 +133,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Takes their names from slots that name the same segment as a lower one.
+    /// Clears the headers of slots that name the same segment as a lower slot.
     ///
     /// # Errors
     /// If the device fails.

@@ -16,10 +16,10 @@
 //!       40  checksum u64 of bytes 0 to 39     40  checksum u64 of bytes 0 to 39
 //! ```
 //!
-//! Numbers are little-endian, checksums XXH3-64, the rest of both blocks zeros. The segment with
-//! sequence number q holds the LSNs from q·S to (q+1)·S; a slot whose header is all zeros was never
-//! used. Each header lies in one sector, so a crash leaves the old one or the new one (rule 6): one
-//! that is neither is damage.
+//! Numbers are little-endian, checksums are XXH3-64, and the rest of both blocks is zeros. The
+//! segment with sequence number q holds the LSNs from q·S to (q+1)·S. A slot whose header is all
+//! zeros was never used. Each header lies in one sector, so a crash leaves the old one or the new
+//! one (rule 6); any other content is damage.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,7 +37,7 @@ pub(super) const FORMAT: u32 = 3;
 
 const LOG_MAGIC: [u8; 8] = *b"MPONDLOG";
 const SLOT_MAGIC: [u8; 8] = *b"MPONDSEG";
-/// Bytes under the checksum.
+/// Number of bytes that the checksum covers.
 const COVERED: usize = 40;
 
 /// Returns the offset of slot `slot`, with segments of `segment` bytes.
@@ -62,12 +62,13 @@ fn uuid_at(bytes: &[u8], at: usize) -> [u8; 16] {
     std::array::from_fn(|i| bytes[at + i])
 }
 
-/// The log's first block.
+/// Returns the log's first block.
 pub(super) fn log_header(uuid: &[u8; 16], segment: u64) -> AlignedBuffer {
     block(LOG_MAGIC, BLOCK as u32, uuid, segment)
 }
 
-/// The segment size that the log's first block names, if it is a sound one of this store.
+/// Returns the segment size that the log's first block names, if the block is a sound one of this
+/// store.
 pub(super) fn read_log_header(bytes: &[u8], uuid: &[u8; 16], path: &Path) -> Result<u64, LogError> {
     let path = || path.to_path_buf();
     if bytes.len() < BLOCK as usize || bytes[0..8] != LOG_MAGIC {
@@ -97,7 +98,7 @@ pub(super) fn store_id(bytes: &[u8]) -> [u8; 16] {
     uuid_at(bytes, 16)
 }
 
-/// The header of a slot that holds segment `sequence`.
+/// Returns the header of a slot that holds segment `sequence`.
 pub(super) fn slot_header(uuid: &[u8; 16], sequence: u64) -> AlignedBuffer {
     block(SLOT_MAGIC, 0, uuid, sequence)
 }
@@ -105,7 +106,7 @@ pub(super) fn slot_header(uuid: &[u8; 16], sequence: u64) -> AlignedBuffer {
 /// Content of a slot's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SlotState {
-    /// Never used, or by another log.
+    /// Never used, or used by another log.
     Empty,
     /// Holds this segment.
     Holds(u64),
@@ -131,20 +132,21 @@ pub(super) struct SlotTable {
     /// Sequence number → slot.
     pub(super) held: BTreeMap<u64, usize>,
     pub(super) free: Vec<usize>,
-    /// Bytes of the file that may be used: it may have been made longer, and not durably so yet.
+    /// Number of bytes of the file that may be used. The file may be longer, where its growth is
+    /// not durable yet.
     pub(super) ready: u64,
     /// Number of slots that begin in the ready part of the file.
     pub(super) count: usize,
-    /// Nothing before this is kept.
+    /// The oldest position that is kept.
     pub(super) oldest: u64,
     /// Slots whose header could not be read; they count as neither held nor free.
     pub(super) damaged: Vec<usize>,
-    /// Slots that name a segment that a lower one names, too (rule 7). They are free.
+    /// Slots that name a segment that a lower slot names, too (rule 7). They are free.
     pub(super) doubles: Vec<usize>,
 }
 
 impl SlotTable {
-    /// Returns the table of a file of `length` bytes of which nothing else is known.
+    /// Returns the table of a file of `length` bytes, with no slot held or free yet.
     pub(super) fn of(length: u64, size: u64) -> SlotTable {
         let ready = length - length % BLOCK;
         SlotTable {
@@ -158,7 +160,7 @@ impl SlotTable {
         }
     }
 
-    /// Takes the first free slot of the file, so that its end gets free.
+    /// Takes the first free slot of the file, so that slots at its end stay free.
     pub(super) fn take_free(&mut self) -> Option<usize> {
         let first = self.free.iter().enumerate().min_by_key(|(_, slot)| **slot);
         let (at, _) = first?;
@@ -168,7 +170,7 @@ impl SlotTable {
         Some(slot)
     }
 
-    /// The file may be used up to `ready`: slots that begin there are free.
+    /// Allows the file to be used up to `ready`: slots that begin in the new part are free.
     pub(super) fn reach(&mut self, ready: u64, size: u64) {
         debug_assert!(ready.is_multiple_of(BLOCK), "a file is ready in whole blocks");
         self.ready = self.ready.max(ready);
@@ -178,7 +180,7 @@ impl SlotTable {
         self.count = self.count.max(count);
     }
 
-    /// Returns whether each slot of the file is held, free or damaged, and only one of these.
+    /// Returns whether each slot of the file is either held, free or damaged.
     pub(super) fn is_consistent(&self) -> bool {
         let mut seen = vec![false; self.count];
         let mut all = self.held.values().chain(&self.free).chain(&self.damaged);
@@ -187,7 +189,7 @@ impl SlotTable {
         is_once && seen.iter().all(|seen| *seen)
     }
 
-    /// Bytes of records that slot `slot` has room for in the file.
+    /// Returns the number of bytes of records that the file has room for in slot `slot`.
     pub(super) fn room(&self, slot: usize, size: u64) -> u64 {
         debug_assert!(
             slot < self.count,

@@ -1,4 +1,4 @@
-//! Examining a log that does not open because it is damaged, without changing it.
+//! Examines a log that does not open because it is damaged, without changing it.
 //!
 //! The reliable part ends with the last whole record of an unbroken sequence, as it does when a log
 //! is opened. The rest is searched for other whole records, to report the loss. A block that the
@@ -25,25 +25,25 @@ use super::window::Window;
 /// Contents of a log before and behind a hole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Survey {
-    /// End of the last whole record: here the hole begins.
+    /// End of the last whole record, where the hole begins.
     pub end: Lsn,
-    /// Offset of the hole in the log's file; `None` if no readable segment header has it.
+    /// Offset of the hole in the log's file; `None` if no readable segment header covers it.
     pub offset: Option<u64>,
     /// Whole records behind the hole.
     pub behind: Option<Behind>,
-    /// A record behind the hole says that the log had been durable up to here, which is behind
-    /// `end`: no crash makes that hole.
+    /// Position up to which the log had been durable, according to a record behind the hole, if
+    /// that is behind `end`: no crash makes such a hole.
     pub durable: Option<Lsn>,
 }
 
 /// A whole record in a survey.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
-    /// Its header.
+    /// Header of the record.
     pub header: &'a Header,
-    /// Its body.
+    /// Body of the record.
     pub body: &'a [u8],
-    /// `true` if the record lies behind the hole.
+    /// True if the record is behind the hole.
     pub is_behind: bool,
 }
 
@@ -59,12 +59,13 @@ pub struct Behind {
 }
 
 impl Log {
-    /// Examines the log on `device` from `start` on, where a record begins or begun: how far its
-    /// records follow each other, and which ones lie behind. Each whole record is shown to `visit`.
-    /// Nothing is written.
+    /// Examines the log on `device` from `start` on, where a record begins or began. Calls `visit`
+    /// with each whole record: those that follow each other from `start`, and those behind the
+    /// hole. Nothing is written.
     ///
     /// # Errors
-    /// If the device holds no log, that of another store or version, or its headers cannot be read.
+    /// If the device holds no log, or a log of another store or version, or its headers cannot be
+    /// read.
     pub fn survey(
         device: Arc<dyn Device>,
         uuid: [u8; 16],
@@ -95,7 +96,7 @@ impl Log {
         Ok(Survey { end: Lsn(end), offset, behind, durable })
     }
 
-    /// Shows the records of the log on `device` from the one at `start` on to `visit`, as long as
+    /// Calls `visit` with the records of the log on `device` from the one at `start` on, as long as
     /// they follow each other. Nothing is written.
     ///
     /// # Errors
@@ -117,11 +118,11 @@ impl Log {
         Ok(())
     }
 
-    /// Returns whether the log on `device`, of any store, continues behind the first record of kind
-    /// `kind`: it does if it has forgotten its beginning.
+    /// Returns whether the log on `device`, of any store, has records behind its first one of kind
+    /// `kind`. A log that has forgotten its beginning has.
     ///
     /// # Errors
-    /// If the device holds no log, or that of another version, or cannot be read.
+    /// If the device holds no log or a log of another version, or cannot be read.
     pub(crate) fn goes_on_behind(device: Arc<dyn Device>, kind: u8) -> Result<bool, LogError> {
         let mut block = AlignedBuffer::new(BLOCK as usize);
         if device.length() < BLOCK {
@@ -146,7 +147,7 @@ impl Log {
     }
 
     /// Returns whether `device`, which holds no log, has nothing but zeros and the header of one
-    /// slot: the creation of a log that was interrupted leaves no more.
+    /// slot. An interrupted creation of a log leaves no more than that.
     ///
     /// # Errors
     /// If the device cannot be read.
@@ -164,7 +165,7 @@ impl Log {
         Ok(true)
     }
 
-    /// Opens the log on `device` as if it ended at `end`, the end of a record, for reading. Nothing
+    /// Opens the log on `device` for reading, as if it ended at `end`, the end of a record. Nothing
     /// must be appended: it would overwrite the records there.
     ///
     /// # Errors

@@ -1,20 +1,20 @@
-//! Finding the end of a log when it is opened.
+//! Finds the end of a log when it is opened.
 //!
 //! Records are walked over from a known position to the first that is not whole. There may be more
-//! behind it, for two reasons, which the durable LSN that each record carries tells apart (rule 5):
-//! how far the log was durable when the record was appended.
+//! records behind it, for two reasons. The durable LSN in each record, up to which the log was
+//! durable when the record was appended, tells the two apart (rule 5):
 //!
-//! - A crash tore the last writes: whole records behind the hole were never acknowledged, since
-//!   none of them was written after the hole had become durable. They are cut off, and overwritten
+//! - A crash tore the last writes. The whole records behind the hole were never acknowledged, since
+//!   none of them was written after the hole had become durable. They are cut off and overwritten
 //!   (rule 10): otherwise they would be valid again as soon as new records reach up to them. So are
-//!   torn ones: a torn rewrite of the same bytes could make them whole.
-//! - A record behind the hole states that the log had been durable beyond the hole. Then something
-//!   has been lost that was acknowledged, and no crash does that.
+//!   torn records: a torn rewrite of the same bytes could make them whole.
+//! - A record behind the hole states that the log had been durable beyond the hole. Then
+//!   acknowledged records have been lost, and no crash does that.
 //!
-//! A record of a segment's former life passes for a whole one by chance, once in 2³², and a log has
-//! tens of thousands of them: an open in fifty thousand would call a sound log damaged. So one
-//! record is no proof if the bytes behind it look like a record and are not whole, as in a former
-//! life. Two in a row are a proof, and so is one that is chained to a record which its segment's
+//! A record of a segment's former life passes for a whole one by chance, once in 2³². A log has
+//! tens of thousands of such records, so one open in fifty thousand would call a sound log damaged.
+//! So one record is no proof if the bytes behind it look like a record and are not whole, as in a
+//! former life. Two in a row are a proof. So is one that is chained to a record which its segment's
 //! former life cannot have known.
 
 use std::sync::Arc;
@@ -30,10 +30,10 @@ use super::segments::Segments;
 use super::window::AHEAD;
 use super::window::Window;
 
-/// End of a log that was opened.
+/// End of an opened log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tail {
-    /// End of the last whole record: where the next one begins.
+    /// End of the last whole record, where the next one begins.
     pub end: Lsn,
     /// The part that was cut off, if any.
     pub cut: Option<Cut>,
@@ -42,23 +42,23 @@ pub struct Tail {
 /// Records behind the end that were never acknowledged as durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut {
-    /// Whole records among them.
+    /// Number of whole records cut off.
     pub records: u64,
-    /// End of the last whole one; the log's end if there is none.
+    /// End of the last whole record; the log's end if there is none.
     pub until: Lsn,
 }
 
-/// Knowledge of the position that a log is opened from.
+/// Guarantee about the position from which a log is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Begin {
-    /// A record begins there that is durable.
+    /// A durable record begins there.
     Record,
     /// A durable record begins there, or it is the log's end.
     RecordOrEnd,
 }
 
 /// Walks from `start` to the end, and clears the bytes behind it: at most `buffer_bytes` of them
-/// may have been under way.
+/// may have been in flight.
 ///
 /// # Errors
 /// If the log is damaged, does not hold `start`, or cannot be read or written.
@@ -84,8 +84,8 @@ pub(super) fn find(
         known = known.max(header.durable.map_or(0, |lsn| lsn.0));
     }
     debug_assert!(end <= limit, "records end before the first segment that is missing");
-    // Its place is known from a synced write that came after it. Any repair needs the bytes behind
-    // it.
+    // The record's position is known from a synced write that came after it. Any repair needs the
+    // bytes behind it.
     if end == start && begin == Begin::Record {
         return Err(LogError::NoRecord { path: path(), at: Lsn(start) });
     }
@@ -98,15 +98,15 @@ pub(super) fn find(
     if let Some(durable) = behind.durable.filter(|&durable| durable > end) {
         return Err(LogError::Damaged { path: path(), at: Lsn(end), durable: Lsn(durable) });
     }
-    // A header that no crash leaves, where the log seems to end: the contents there are not known.
+    // No crash leaves such a header where the log seems to end: the contents there are unknown.
     if let Some(offset) = segments.damaged_header().filter(|_| reaches_limit(&mut window, end)) {
         return Err(LogError::DamagedSegment { path: path(), offset, at: Lsn(end) });
     }
     let headers: Vec<u64> = is_torn.then_some(end).into_iter().chain(starts.clone()).collect();
     clear_tail(segments, &headers, end, buffer_bytes)?;
     write_again(segments, known.min(end), end)?;
-    // Inside a block, the bytes behind the end are zeros unless something was under way there. At
-    // the beginning of a block there may be anything, such as a segment's former contents.
+    // Inside a block, the bytes behind the end are zeros unless a write was in flight there. At the
+    // beginning of a block there may be anything, such as a segment's former contents.
     let is_cut = !starts.is_empty() || (is_torn && !end.is_multiple_of(BLOCK));
     let until = Lsn(behind.until.max(end));
     let cut = is_cut.then_some(Cut { records: starts.len() as u64, until });
@@ -139,13 +139,13 @@ fn reaches_limit(window: &mut Window, end: u64) -> bool {
 
 /// Whole records behind the end.
 pub(super) struct Behind {
-    /// End of the last one.
+    /// End of the last such record.
     pub(super) until: u64,
-    /// The farthest that one of them says the log had been durable that cannot be there by chance.
+    /// Highest durable LSN in one of these records that cannot be there by chance.
     pub(super) durable: Option<u64>,
 }
 
-/// Looks for records at every place behind `end` that could be the beginning of one.
+/// Looks for records at every place behind `end` where one could begin.
 pub(super) fn behind(
     segments: &Segments,
     window: &mut Window,
@@ -160,7 +160,8 @@ pub(super) fn behind(
             window.set_limit(limit);
         }
         at = begin;
-        // The whole record before `at`, if one ends there, and whether it is the first of its row.
+        // The whole record that ends at `at`, if there is one, and whether it is the first in its
+        // row.
         let mut before: Option<(Header, bool)> = None;
         while at < limit {
             if let Some((header, body)) = window.record(at)? {
@@ -190,7 +191,7 @@ pub(super) fn behind(
     Ok(found)
 }
 
-/// The first position from `at` on that is not the beginning of a block of zeros.
+/// Returns the first position from `at` on that is not the beginning of a block of zeros.
 fn skip_zeros(window: &mut Window, mut at: u64) -> Result<u64, LogError> {
     static ZEROS: [u8; BLOCK as usize] = [0; BLOCK as usize];
     while at.is_multiple_of(BLOCK) && window.bytes(at, ZEROS.len())? == Some(&ZEROS) {
@@ -212,7 +213,7 @@ fn is_of_this_life(segments: &Segments, header: &Header) -> bool {
     header.prev < header.start && header.prev.0 > former
 }
 
-/// Writes the bytes from `known` to `end` once more, and the headers of their segments and of those
+/// Writes the bytes from `known` to `end` again, and the headers of their segments and of those
 /// behind: the found records may never have been synced (rule 12).
 fn write_again(segments: &Segments, known: u64, end: u64) -> Result<(), LogError> {
     debug_assert!(known <= end, "the log is durable up to its end at most");
@@ -230,7 +231,7 @@ fn write_again(segments: &Segments, known: u64, end: u64) -> Result<(), LogError
     segments.write_headers(segments.sequence(known)).map_err(LogError::Prepare)
 }
 
-/// Zeros the bytes behind the end, as far as something may have been under way there.
+/// Overwrites the bytes behind the end with zeros, as far as writes may have been in flight there.
 fn wipe(segments: &Segments, end: u64, buffer_bytes: usize) -> Result<(), LogError> {
     let under_way = buffer_bytes.max(BUFFER_MAX) as u64;
     let limit = segments.end_of_run(end).min((end + under_way).next_multiple_of(BLOCK));
@@ -255,7 +256,7 @@ fn wipe(segments: &Segments, end: u64, buffer_bytes: usize) -> Result<(), LogErr
     Ok(())
 }
 
-/// Overwrites the headers of the records that begin at `starts`, in ascending order.
+/// Overwrites the headers of the records that begin at `starts`, in ascending order, with zeros.
 fn clear(segments: &Segments, starts: &[u64]) -> Result<(), LogError> {
     debug_assert!(starts.is_sorted(), "headers are cleared block by block");
     let mut block = AlignedBuffer::new(BLOCK as usize);
@@ -290,8 +291,8 @@ mod tests {
         LogOptions { segment_bytes: 16 << 10, buffer_bytes: 64 << 10, ..LogOptions::default() }
     }
 
-    /// A record at `start` that passes for a whole one if `passes`, and says that the log was
-    /// durable up to itself.
+    /// Returns a record at `start` that passes for a whole one if `passes`, and states that the log
+    /// was durable up to itself.
     fn planted(start: u64, prev: u64, passes: bool) -> Vec<u8> {
         let body = [3; 64];
         let header = Record { kind: 5, tx: 9, prev: Lsn(prev), parts: &[] };
@@ -304,7 +305,7 @@ mod tests {
         bytes
     }
 
-    /// A log with a record at 4096, and behind a gap `rows`, one behind the other.
+    /// Returns a log with a record at 4096 and, behind a gap, `rows`, one after the other.
     fn with_behind(rows: &[(u64, bool)]) -> (Arc<MemoryDevice>, u64) {
         let device = Arc::new(MemoryDevice::new());
         let log = Log::create(device.clone(), ID, Lsn(0), &tiny()).unwrap();

@@ -10,7 +10,7 @@ use super::record::HEADER_MAX;
 use super::record::Header;
 use super::segments::Segments;
 
-/// Bytes that are read ahead.
+/// Number of bytes read ahead.
 pub(super) const AHEAD: usize = 1 << 20;
 
 /// Reads the bytes before `limit`.
@@ -19,13 +19,13 @@ pub(super) struct Window {
     buffer: AlignedBuffer,
     /// LSN of the buffer's first byte, a multiple of the block.
     begin: u64,
-    /// Bytes of the buffer that are filled.
+    /// Number of bytes filled in the buffer.
     filled: usize,
-    /// Bytes to read at a time, at least.
+    /// Minimum number of bytes to read at a time.
     ahead: usize,
     limit: u64,
     salt: u64,
-    /// `true` if blocks that cannot be read count as zeros.
+    /// True if unreadable blocks count as zeros.
     is_lenient: bool,
 }
 
@@ -49,7 +49,7 @@ impl Window {
         (self.limit, self.filled) = (limit, 0);
     }
 
-    /// `count` bytes at `lsn`; `None` if they reach beyond the limit.
+    /// Returns `count` bytes at `lsn`, or `None` if they reach beyond the limit.
     pub(super) fn bytes(&mut self, lsn: u64, count: usize) -> Result<Option<&[u8]>, LogError> {
         let Some(end) = lsn.checked_add(count as u64).filter(|&end| end <= self.limit) else {
             return Ok(None);
@@ -87,7 +87,7 @@ impl Window {
         Ok(())
     }
 
-    /// Returns the record header that the bytes at `lsn` resemble, if any.
+    /// Returns the header of a record that may begin at `lsn`, if the bytes look like one.
     pub(super) fn header(&mut self, lsn: u64) -> Result<Option<Header>, LogError> {
         let count = self.limit.saturating_sub(lsn).min(HEADER_MAX as u64);
         let salt = self.salt;
@@ -95,7 +95,7 @@ impl Window {
         Ok(head.and_then(|head| Header::decode(lsn, head, salt)))
     }
 
-    /// The record at `lsn`; `None` if there is no whole one.
+    /// Returns the record at `lsn`, or `None` if there is no whole one.
     pub(super) fn record(&mut self, lsn: u64) -> Result<Option<(Header, &[u8])>, LogError> {
         let Some(header) = self.header(lsn)? else { return Ok(None) };
         let salt = self.salt;

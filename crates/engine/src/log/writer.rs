@@ -1,10 +1,10 @@
 //! The log's background thread: flushes records that no thread waits for, and keeps a segment
 //! ready.
 //!
-//! It sleeps while there is nothing to do. A thread that appends to a log whose thread sleeps wakes
-//! it; it then waits for the flush interval, flushes what is not durable by then, and sleeps again.
-//! When half of the buffer is in use, or a commit has returned whose end somebody listens for, it
-//! does not wait for the interval's end.
+//! It sleeps while there is nothing to do. An append to a log whose thread sleeps wakes the thread.
+//! The thread then waits for the flush interval, flushes the records that are not durable by then,
+//! and sleeps again. It does not wait for the interval's end when half of the buffer is in use, or
+//! when somebody listens for a record to become durable.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) fn start(shared: &Arc<Shared>, interval: Duration) -> Result<Handle, 
     let own = shared.clone();
     let body = move || {
         loop {
-            // An error is told to the change that needs the room.
+            // The change that needs the room gets the error.
             let _ = own.grow_if_short();
             let Some(target) = own.alarm.next(&own.ring, interval) else {
                 let closed = LogError::Closed { path: own.path().to_path_buf() };

@@ -1,16 +1,17 @@
-//! Copies of entries that lie together in an unordered structure: of a bucket, or of a data page.
+//! Copies of entries that are stored together in an unordered structure: those of a bucket or of a
+//! data page.
 
 use crate::page::PageBuffer;
 
 /// A copy of an entry.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct BatchEntry {
-    /// Beginning of its key, in the order in which the structure keeps its entries: the hash of a
-    /// key, the id of a record.
+    /// First part of the entry's key, in the order in which the structure keeps its entries: the
+    /// hash of a key, or the id of a record.
     pub position: u64,
-    /// The rest of its key.
+    /// Rest of the entry's key.
     pub key: Vec<u8>,
-    /// Its value.
+    /// Value of the entry.
     pub value: Vec<u8>,
 }
 
@@ -20,12 +21,13 @@ pub struct Batch {
     /// The entries.
     pub entries: Vec<BatchEntry>,
     page: Option<PageBuffer>,
-    /// Batches so far: now and then those that follow are prefetched.
+    /// Number of batches so far. Every few batches the following ones are prefetched.
     steps: usize,
 }
 
 impl Batch {
-    /// Begins the next one; returns a buffer for a page, and how many there were before.
+    /// Begins the next batch; returns a buffer for a page, and the number of batches before this
+    /// one.
     pub(crate) fn begin(&mut self, page_size: usize) -> (PageBuffer, usize) {
         self.entries.clear();
         let step = self.steps;
@@ -33,7 +35,7 @@ impl Batch {
         (self.page.take().unwrap_or_else(|| PageBuffer::new(page_size)), step)
     }
 
-    /// Takes the buffer back.
+    /// Ends the batch, and keeps the buffer for the next one.
     pub(crate) fn end(&mut self, page: PageBuffer) {
         self.page = Some(page);
     }

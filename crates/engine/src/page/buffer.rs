@@ -11,14 +11,14 @@ pub struct PageBuffer {
 }
 
 impl PageBuffer {
-    /// A zero-filled buffer of `len` bytes.
+    /// Returns a zero-filled buffer of `len` bytes.
     pub fn new(len: usize) -> PageBuffer {
         let bytes = vec![0; len + 7];
         let start = bytes.as_ptr().align_offset(8);
         PageBuffer { start: if start > 7 { 0 } else { start }, bytes, len }
     }
 
-    /// A copy of `page`.
+    /// Returns a copy of `page`.
     pub fn copy_of(page: &[u8]) -> PageBuffer {
         let mut copy = PageBuffer::new(page.len());
         copy.bytes_mut().copy_from_slice(page);
@@ -33,19 +33,19 @@ impl PageBuffer {
         copy
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[self.start..self.start + self.len]
     }
 
-    /// The bytes, to change.
+    /// Returns the bytes for writing.
     #[inline(always)]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + self.len]
     }
 
-    /// Returns a view, through which a page is read.
+    /// Returns a view of the bytes, to read them like a page.
     #[inline(always)]
     pub fn view(&self) -> View<'_> {
         View::of(self.bytes())

@@ -3,24 +3,25 @@
 //! ```text
 //! offset  size
 //!      0    32  the common page header
-//!     32    32  what the structure says of the page as a whole
-//!     64    2ᵇ  one byte per reference: what the structure says of it
+//!     32    32  data of the structure about the page as a whole
+//!     64    2ᵇ  one byte per reference: data of the structure about it
 //! 64 + 2ᵇ 8·2ᵇ  the references: swips, in the order of the bytes
 //! ```
-//! `b` is the largest for which all of this fits on a page: 5 with 512 bytes, 8 with 4 KiB, 12 with
-//! 64 KiB. A power of two makes the way to a reference a shift and a mask of a hash or a number.
+//! `b` is the largest number for which all of this fits on a page: 5 with 512 bytes, 8 with 4 KiB,
+//! 12 with 64 KiB. Since the fan-out is a power of two, a shift and a mask of a hash or a number
+//! find a reference.
 
-/// Offset of the bytes.
+/// Offset of the bytes beside the references.
 pub const DIRECTORY_HEADER: usize = 64;
 
-/// The form of the directory pages of some page size.
+/// Layout of the directory pages of one page size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Directory {
     bits: u32,
 }
 
 impl Directory {
-    /// The form at a page size in bytes.
+    /// Returns the layout for a page size in bytes.
     pub const fn of(page_size: usize) -> Directory {
         let mut bits = 0;
         while DIRECTORY_HEADER + (9 << (bits + 1)) <= page_size && bits < 16 {
@@ -29,13 +30,13 @@ impl Directory {
         Directory { bits }
     }
 
-    /// Binary logarithm of the fan-out.
+    /// Returns the binary logarithm of the fan-out.
     #[inline(always)]
     pub const fn bits(self) -> u32 {
         self.bits
     }
 
-    /// Number of references.
+    /// Returns the number of references.
     #[inline(always)]
     pub const fn fan_out(self) -> usize {
         1 << self.bits
@@ -51,7 +52,7 @@ impl Directory {
     /// Returns the offset of reference `i`.
     #[inline(always)]
     pub const fn swip_at(self, i: usize) -> usize {
-        // The place behind the last reference is where they end.
+        // Index `fan_out` gives the end of the references.
         debug_assert!(i <= self.fan_out(), "a directory has that many references");
         DIRECTORY_HEADER + (1 << self.bits) + 8 * i
     }

@@ -1,7 +1,7 @@
-//! Writing little-endian words into a page that is held, or that is a draft.
+//! Writes little-endian words into a page that is latched, or that is a draft.
 //!
-//! The counterpart of [`crate::page::View`]: a place outside the page is left alone, so that an
-//! offset read from a damaged page does no harm.
+//! The counterpart of [`crate::page::View`]. Writes outside the page are ignored, so that an offset
+//! read from a damaged page does no harm.
 
 fn put(page: &mut [u8], at: usize, bytes: &[u8]) {
     let place = at.checked_add(bytes.len()).and_then(|end| page.get_mut(at..end));

@@ -1,4 +1,4 @@
-//! The map of free pages: FREE_MAP pages at fixed places.
+//! The map of free pages, in FREE_MAP pages at fixed places.
 //!
 //! ```text
 //! offset size
@@ -10,10 +10,10 @@
 //! group k:   | kN map  | kN+1 … (k+1)N−1                 |      N = (page size − 32) · 8
 //! ```
 //! A map covers its own page as well, always as allocated. With 4 KiB pages a map covers 127 MiB,
-//! with 64 KiB pages nearly 32 GiB. The place of a map follows from the page size alone: no chain
-//! of maps has to be walked, and a store whose superblock is lost still shows where its maps are.
+//! with 64 KiB pages nearly 32 GiB. The place of a map follows from the page size alone. So there
+//! is no chain of maps to walk, and the maps of a store with a lost superblock can still be found.
 //!
-//! The maps are written when the store is closed and read when it is opened; meanwhile the store
+//! The maps are written when the store is closed and read when it is opened; in between, the store
 //! keeps them in memory. Bits beyond the store's length are 0.
 
 use millpond_base::{Lsn, PageId};
@@ -23,17 +23,17 @@ use super::header::PageHeader;
 use super::header::PageType;
 use super::size::PageSize;
 
-/// Number of pages that one map covers, itself among them.
+/// Returns the number of pages that one map covers, including its own.
 pub const fn pages_per_map(page_size: PageSize) -> u64 {
     (page_size.bytes_u64() - PAGE_HEADER as u64) * 8
 }
 
-/// Number of maps of a store of `pages` pages.
+/// Returns the number of maps of a store of `pages` pages.
 pub const fn maps(page_size: PageSize, pages: u64) -> u64 {
     pages.div_ceil(pages_per_map(page_size))
 }
 
-/// The page where the map of group `group` stands.
+/// Returns the page of the map of group `group`.
 pub const fn map_page(page_size: PageSize, group: u64) -> PageId {
     if group == 0 { PageId(1) } else { PageId(group * pages_per_map(page_size)) }
 }
@@ -44,8 +44,8 @@ pub const fn is_reserved(page_size: PageSize, page: PageId) -> bool {
     page.0 == 1 || page.0.is_multiple_of(pages_per_map(page_size))
 }
 
-/// Fills `page` with a map and seals it. `bits` are 64-bit words of the whole store's map, from
-/// the first word of this group on; words beyond the group are not used, missing ones count as 0.
+/// Fills `page` with a map and seals it. `bits` are 64-bit words of the whole store's map, from the
+/// first word of this group on. Words beyond the group are not used; missing ones count as 0.
 pub fn write(page_size: PageSize, group: u64, bits: impl Iterator<Item = u64>, page: &mut [u8]) {
     debug_assert_eq!(page.len(), page_size.bytes(), "a map is one page");
     let id = map_page(page_size, group);
@@ -60,7 +60,7 @@ pub fn write(page_size: PageSize, group: u64, bits: impl Iterator<Item = u64>, p
     PageHeader::seal(id, page);
 }
 
-/// Returns the 64-bit words of a map page, whose soundness the caller has checked.
+/// Returns the 64-bit words of a map page, which the caller has verified.
 pub fn words(page: &[u8]) -> impl Iterator<Item = u64> {
     page.get(PAGE_HEADER..).unwrap_or(&[]).chunks_exact(8).map(|chunk| {
         let mut word = [0; 8];

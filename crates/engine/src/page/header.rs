@@ -6,7 +6,7 @@
 //!      8    8  page LSN: end of the last log record about the page, 0 without a log
 //!     16    8  page id: a page that landed in the wrong place is found out
 //!     24    4  owner: the id of the structure (tree, heap, …) the page belongs to
-//!     28    1  type: what the page holds, see `PageType`
+//!     28    1  type of the content, see `PageType`
 //!     29    1  level: 0 for a leaf, one more for each level above
 //!     30    2  reserved, 0
 //! ```
@@ -18,14 +18,14 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::page::View;
 
-/// Page ids that a store can have: all are below it. Where pages are written out of place there are
-/// fewer, [`MapEntry::PLACES`](super::MapEntry::PLACES).
+/// Upper bound of page ids: all ids are below it. Where pages are written out of place, the bound
+/// is lower, [`MapEntry::PLACES`](super::MapEntry::PLACES).
 pub const PAGES_MAX: u64 = 1 << 40;
 
 /// Bytes of the common page header.
 pub const PAGE_HEADER: usize = 32;
 
-/// Type of a page's content, which tells the structure that understands it.
+/// Type of a page's content, which identifies the structure that can read it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(transparent)]
 pub struct PageType(pub u8);
@@ -75,7 +75,7 @@ pub struct PageHeader {
 }
 
 impl PageHeader {
-    /// Decodes the header of `page`; bytes that are not there count as 0.
+    /// Decodes the header of `page`; missing bytes count as 0.
     pub fn read(page: &[u8]) -> PageHeader {
         let tail = u64_at(page, 24).to_le_bytes();
         PageHeader {
@@ -88,32 +88,33 @@ impl PageHeader {
         }
     }
 
-    /// The type of the page that `view` shows.
+    /// Returns the type of the page that `view` shows.
     #[inline(always)]
     pub fn type_in(view: View<'_>) -> PageType {
         PageType(view.u8(28))
     }
 
-    /// The level of the page that `view` shows.
+    /// Returns the level of the page that `view` shows.
     #[inline(always)]
     pub fn level_in(view: View<'_>) -> u8 {
         view.u8(29)
     }
 
-    /// The owner of the page that `view` shows.
+    /// Returns the owner of the page that `view` shows.
     #[inline(always)]
     pub fn owner_in(view: View<'_>) -> u32 {
         view.u32(24)
     }
 
-    /// The header of the page of an anchor of the structure `owner`; it never goes to storage.
+    /// Returns the header of an anchor's page of the structure `owner`, which is never written to
+    /// storage.
     pub fn of_anchor(owner: u32) -> PageHeader {
         let (lsn, page, kind) = (Lsn(0), PageId(u64::MAX), PageType::ANCHOR);
         PageHeader { checksum: 0, lsn, page, owner, kind, level: u8::MAX }
     }
 
-    /// Writes everything but the checksum, which [`PageHeader::seal`] sets when the page goes to
-    /// storage. A page shorter than the header is left alone.
+    /// Writes the header except the checksum, which [`PageHeader::seal`] sets when the page is
+    /// written to storage. A page shorter than the header is left alone.
     pub fn write(&self, page: &mut [u8]) {
         if page.len() < PAGE_HEADER {
             return;
@@ -126,12 +127,12 @@ impl PageHeader {
         page[30..32].fill(0);
     }
 
-    /// The checksum that `page` ought to carry as page `id`.
+    /// Returns the checksum that `page` must carry as page `id`.
     pub fn checksum_of(id: PageId, page: &[u8]) -> u64 {
         xxh3_64_with_seed(page.get(8..).unwrap_or(&[]), id.0)
     }
 
-    /// Puts the checksum into `page`, which is about to be written as page `id`.
+    /// Stores the checksum in `page`, which is about to be written as page `id`.
     pub fn seal(id: PageId, page: &mut [u8]) {
         let sum = Self::checksum_of(id, page).to_le_bytes();
         if let Some(place) = page.get_mut(..8) {

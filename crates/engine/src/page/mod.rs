@@ -1,5 +1,5 @@
-//! The common part of every page, whatever structure it belongs to, and the pages of the store
-//! itself: formats only, no I/O.
+//! The formats of pages, without any I/O: the part common to every page, whatever structure it
+//! belongs to, and the pages of the store itself.
 
 pub mod batch;
 pub mod buffer;

@@ -4,13 +4,13 @@
 //! offset size
 //!      0    8  checksum of the page's header
 //!      8    4  "LZ4p"
-//!     12    4  length n of what follows
+//!     12    4  length n of the block
 //!     16    n  an LZ4 block of all of the page behind its checksum
 //! 16 + n       zeros to the end of the last unit
 //! ```
-//! The checksum is that of the page as it is in memory. A stored page is unpacked first and
-//! verified then, so damaged bytes are found out as for pages that are not compressed. A page that
-//! takes as many units as it has is written as it is.
+//! The checksum is that of the uncompressed page. A stored page is unpacked first and then
+//! verified, so damaged bytes are detected as for uncompressed pages. A page that compression does
+//! not shorten by at least a unit is stored uncompressed.
 
 use lz4_flex::block::{
     CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size,
@@ -20,29 +20,29 @@ use super::header::PageHeader;
 use super::size::PageSize;
 
 const MAGIC: [u8; 4] = *b"LZ4p";
-/// Bytes before the block.
+/// Number of bytes before the block.
 const HEAD: usize = 16;
-/// Bytes of a page that are stored as they are.
+/// Number of bytes of a page that are stored uncompressed: its checksum.
 const CHECKSUM: usize = 8;
 
 /// Compresses pages of one size, one after the other.
 pub struct Packer {
     size: PageSize,
     table: CompressTable,
-    /// Buffer of the greatest length of a block.
+    /// Buffer for the longest possible block.
     block: Vec<u8>,
 }
 
 impl Packer {
-    /// Returns one for pages of `size`.
+    /// Returns a packer for pages of `size`.
     pub fn new(size: PageSize) -> Packer {
         let block = vec![0; get_maximum_output_size(size.bytes())];
         Packer { size, table: CompressTable::small(), block }
     }
 
-    /// Compresses `page`, which is sealed, into `into`, which is as long. Returns how many units of
-    /// it are to be written; `None`: the page does not get shorter by a unit, and is written as it
-    /// is.
+    /// Compresses the sealed `page` into `into`, which is as long. Returns the number of units of
+    /// `into` to write, or `None` if the page does not get shorter by at least a unit, and is
+    /// written uncompressed.
     pub fn pack(&mut self, page: &[u8], into: &mut [u8]) -> Option<u64> {
         let (unit, most) = (self.size.unit(), self.size.bytes() - self.size.unit());
         let table = &mut self.table;
@@ -71,15 +71,15 @@ pub fn units_of(size: PageSize, stored: &[u8]) -> Option<u64> {
     (units < size.units()).then_some(units)
 }
 
-/// The length of the block, if there is one.
+/// Returns the length of the block, if there is one.
 fn length_of(stored: &[u8]) -> Option<usize> {
     let length = u32::from_le_bytes(*stored.get(12..HEAD)?.first_chunk()?) as usize;
     let is_packed = stored.get(8..12)? == MAGIC;
     (is_packed && HEAD + length <= stored.len()).then_some(length)
 }
 
-/// Unpacks `stored` into `page`. Returns `false` if it is no page that was packed; `page` is then
-/// one that is not sound.
+/// Unpacks `stored` into `page`. Returns `false` if it is not a packed page; `page` then fails
+/// verification.
 pub fn unpack(stored: &[u8], page: &mut [u8]) -> bool {
     let is_whole = length_of(stored).is_some_and(|length| {
         let Some((checksum, rest)) = page.split_at_mut_checked(CHECKSUM) else { return false };
@@ -88,7 +88,7 @@ pub fn unpack(stored: &[u8], page: &mut [u8]) -> bool {
     });
     if !is_whole {
         page.fill(0);
-        // The one checksum that an empty page does not have.
+        // Any checksum except that of an empty page.
         let other = !PageHeader::checksum_of(PageHeader::read(page).page, page);
         if let Some(checksum) = page.get_mut(..CHECKSUM) {
             checksum.copy_from_slice(&other.to_le_bytes());
@@ -127,7 +127,7 @@ mod tests {
                         let length = units as usize * size.unit();
                         assert!(unpack(&into[..length], &mut back));
                         assert_eq!(page, back);
-                        // Nothing of another page is written behind it.
+                        // No bytes of another page are written behind it.
                         assert!(!into[length - 8..length].contains(&0xEE));
                         last = units;
                     }
@@ -149,7 +149,7 @@ mod tests {
         for bit in 0..8 * used {
             stored[bit / 8] ^= 1 << (bit % 8);
             unpack(stored, &mut back);
-            // Some bits make no difference to the unpacked page.
+            // Some bits do not affect the unpacked page.
             assert!(!PageHeader::is_sound(PageId(5), &back) || back == page, "bit {bit}");
             stored[bit / 8] ^= 1 << (bit % 8);
         }

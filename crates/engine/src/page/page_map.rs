@@ -1,5 +1,5 @@
-//! The page map of a store whose pages are written out of place: the location of the last version
-//! of each page.
+//! The page map of a store whose pages are written out of place: it locates the latest version of
+//! each page.
 //!
 //! ```text
 //! an entry, 8 bytes
@@ -17,35 +17,35 @@
 //! level l, index i    entries of the nodes i·N to (i+1)·N − 1 of level l − 1
 //! ```
 //! A node whose entries are all 0 is not written, and its own entry is 0. The number of levels
-//! follows from the number of page ids: the lowest at which one node is above all of them. The
-//! entry of that one, the root, is in the superblock. The checksum's bits in an entry tell the
-//! version that is meant from each other one, so that a write that was lost is found out.
+//! follows from the number of page ids: it is the lowest at which one node is above all of them.
+//! The entry of that node, the root, is in the superblock. The checksum bits in an entry
+//! distinguish the mapped version from every other one, so a lost write is detected.
 
 use millpond_base::{Lsn, PageId};
 
 use super::header::{PAGE_HEADER, PageHeader, PageType};
 use super::size::PageSize;
 
-/// Bits of an entry that are the place.
+/// Number of bits of an entry's place.
 const PLACE_BITS: u32 = 32;
 const PLACE: u64 = (1 << PLACE_BITS) - 1;
-/// Bits of the first unit, and of the number of units.
+/// Number of bits of the first unit, and of the number of units.
 const UNIT_BITS: u32 = 4;
 const UNIT: u64 = (1 << UNIT_BITS) - 1;
 const COUNT_SHIFT: u32 = PLACE_BITS + UNIT_BITS;
 const CHECK_SHIFT: u32 = COUNT_SHIFT + UNIT_BITS;
-/// The bit that page ids of nodes have, and no other page id.
+/// The bit that is set in page ids of nodes, and in no other page id.
 const NODE: u64 = 1 << 63;
 const LEVEL_SHIFT: u32 = 56;
 
-/// Location of a page in the file. Places are as long as a page, and a compressed page takes units
-/// of them, which may be those of two places.
+/// Location of a page in the file. A place is as long as a page. A compressed page takes units of
+/// one place, or of two adjacent ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Spot(u64);
 
 impl Spot {
-    /// From unit `first` of `place` on: `units` units of a compressed page, or `None`, a page as it
-    /// is.
+    /// Returns the spot from unit `first` of `place` on, of `units` units of a compressed page, or,
+    /// for `None`, of an uncompressed page.
     pub fn new(place: u64, first: u64, units: Option<u64>) -> Spot {
         let count = units.unwrap_or(0);
         debug_assert!(place < MapEntry::PLACES && first <= UNIT, "{place}, unit {first}");
@@ -53,59 +53,59 @@ impl Spot {
         Spot(place & PLACE | (first & UNIT) << PLACE_BITS | (count & UNIT) << COUNT_SHIFT)
     }
 
-    /// The place where it begins.
+    /// Returns the place in which the spot begins.
     #[inline]
     pub fn place(self) -> u64 {
         self.0 & PLACE
     }
 
-    /// The unit of the place where it begins.
+    /// Returns the unit of that place in which the spot begins.
     #[inline]
     pub fn first(self) -> u64 {
         self.0 >> PLACE_BITS & UNIT
     }
 
-    /// Returns the number of units of a compressed page; `None` for others.
+    /// Returns the number of units of a compressed page, or `None` for an uncompressed one.
     #[inline]
     pub fn units(self) -> Option<u64> {
         Some(self.0 >> COUNT_SHIFT & UNIT).filter(|units| *units > 0)
     }
 
-    /// Returns whether the spot is all of a place.
+    /// Returns whether the spot is a whole place.
     #[inline]
     pub fn is_place(self) -> bool {
         self.0 <= PLACE
     }
 
-    /// Returns its offset, in bytes, in a file of pages of `size`.
+    /// Returns the spot's offset, in bytes, in a file of pages of `size`.
     #[inline]
     pub fn offset(self, size: PageSize) -> u64 {
         self.place() * size.bytes_u64() + self.first() * size.unit() as u64
     }
 
-    /// Its length, in bytes.
+    /// Returns the spot's length, in bytes.
     #[inline]
     pub fn bytes(self, size: PageSize) -> usize {
         self.units().map_or(size.bytes(), |units| units as usize * size.unit())
     }
 
-    /// Its length, in units.
+    /// Returns the spot's length, in units.
     #[inline]
     pub fn length(self, size: PageSize) -> u64 {
         self.units().unwrap_or_else(|| size.units())
     }
 }
 
-/// Location of a page, and the version that is meant.
+/// Location of a page, with checksum bits that identify the version stored there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(transparent)]
 pub struct MapEntry(pub u64);
 
 impl MapEntry {
-    /// The page is nowhere.
+    /// Entry of a page that has no location.
     pub const NONE: MapEntry = MapEntry(0);
 
-    /// Places that there can be.
+    /// Upper bound of places.
     pub const PLACES: u64 = 1 << PLACE_BITS;
 
     /// Returns the entry of a page at `spot`, with `checksum` in its header.
@@ -113,43 +113,45 @@ impl MapEntry {
         MapEntry(checksum << CHECK_SHIFT | spot.0)
     }
 
-    /// Returns where the page lies; `None` if it is nowhere.
+    /// Returns the page's location, or `None` if it has none.
     #[inline]
     pub fn spot(self) -> Option<Spot> {
         self.place().map(|_| Spot(self.0 & ((1 << CHECK_SHIFT) - 1)))
     }
 
-    /// Returns the place, in pages from the file's beginning; `None` if the page is nowhere.
+    /// Returns the place, in pages from the file's beginning, or `None` if the page has no
+    /// location.
     #[inline]
     pub fn place(self) -> Option<u64> {
         Some(self.0 & PLACE).filter(|place| *place > 0)
     }
 
-    /// Returns whether the version that is meant has `checksum` in its header.
+    /// Returns whether the mapped version may have `checksum` in its header: 24 bits of it are
+    /// compared.
     #[inline]
     pub fn is_of(self, checksum: u64) -> bool {
         self.check() == Self::check_of(checksum)
     }
 
-    /// Returns the bits of the checksum, 24 of them.
+    /// Returns the 24 checksum bits.
     #[inline]
     pub fn check(self) -> u64 {
         self.0 >> CHECK_SHIFT
     }
 
-    /// Returns the bits of `checksum` that an entry has.
+    /// Returns the bits of `checksum` that an entry stores.
     #[inline]
     pub fn check_of(checksum: u64) -> u64 {
         checksum & (u64::MAX >> CHECK_SHIFT)
     }
 }
 
-/// Number of entries of a node.
+/// Returns the number of entries of a node.
 pub const fn per_node(page_size: PageSize) -> u64 {
     (page_size.bytes_u64() - PAGE_HEADER as u64) / 8
 }
 
-/// Number of nodes at each level, the leaves first, for `pages` page ids.
+/// Returns the number of nodes at each level, the leaves first, for `pages` page ids.
 pub fn nodes_by_level(page_size: PageSize, pages: u64) -> Vec<u64> {
     let mut levels = vec![pages.div_ceil(per_node(page_size)).max(1)];
     while let Some(last) = levels.last().copied().filter(|nodes| *nodes > 1) {
@@ -158,7 +160,7 @@ pub fn nodes_by_level(page_size: PageSize, pages: u64) -> Vec<u64> {
     levels
 }
 
-/// The page id in the header of a node.
+/// Returns the page id in the header of a node.
 pub const fn node_id(level: u8, index: u64) -> PageId {
     PageId(NODE | (level as u64) << LEVEL_SHIFT | index)
 }
@@ -168,7 +170,8 @@ pub const fn is_node(page: PageId) -> bool {
     page.0 & NODE != 0
 }
 
-/// Fills `page` with a node and seals it. Returns its entry, if it is written to `spot`.
+/// Fills `page` with a node and seals it. Returns the entry that the node has once it is written to
+/// `spot`.
 pub fn write_node(
     level: u8,
     index: u64,
@@ -188,7 +191,7 @@ pub fn write_node(
     MapEntry::new(spot, PageHeader::read(page).checksum)
 }
 
-/// Returns the entries of a node, whose soundness the caller has checked.
+/// Returns the entries of a node, which the caller has verified.
 pub fn entries(page: &[u8]) -> impl Iterator<Item = MapEntry> {
     page.get(PAGE_HEADER..).unwrap_or(&[]).chunks_exact(8).map(|chunk| {
         let mut word = [0; 8];

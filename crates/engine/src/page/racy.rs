@@ -3,11 +3,12 @@
 //! The bytes that a [`View`](super::View) reads may be torn, and count only once the reader's guard
 //! has validated: a race by design. ThreadSanitizer knows neither that nor the fences that make the
 //! validation right (loom proves those: `tests/loom_models/latch.rs`). So in a build for it (`--cfg
-//! tsan`, see `cargo xtask sanitize thread`) these reads, and nothing else, are instructions that
-//! it does not see. It still checks every write to a page against every other write, all reads that
-//! do not go through a view, and everything outside of pages.
+//! tsan`, see `cargo xtask sanitize thread`), these reads, and nothing else, are instructions that
+//! ThreadSanitizer does not see. It still checks every write to a page against every other write,
+//! all reads that do not go through a view, and everything outside of pages.
 //!
-//! Each function requires that its bytes are mapped; `word` and `half` that they are aligned.
+//! Each function requires its bytes to be mapped; `word` and `half` also require them to be
+//! aligned.
 
 #[cfg(not(tsan))]
 mod reads {

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! tag                fields
-//!  1  image          page, pieces        the page is all zeros but for these pieces
+//!  1  image          page, pieces        the page is all zeros except these pieces
 //!  2  difference     page, pieces        these pieces of the page are new
 //!  3  physiological  page, n, n bytes    a physiological redo record, in the structure's encoding
 //!  4  taken          page                the page is in use from now on
@@ -14,7 +14,7 @@
 //!  7  attached       page                an orphan root no more: attached, or freed by another
 //!                                        structure
 //!  8  undo           n, n bytes          the undo record of this change
-//!  9  undo next      LSN                 the record is a CLR: what is to be undone next
+//!  9  undo next      LSN                 the record is a CLR: the next record to undo
 //! 11  undo, shared   n, n bytes, at, m   the undo record is these bytes and m more: those from
 //!                                        `at` on of the physiological record before
 //! 12  rows           tree, 2n or 2n − 1  n entries were added to the tree of this owner; removed
@@ -32,9 +32,9 @@ use super::varint::{put_bytes, put_varint, take_bytes, take_signed, take_varint}
 
 /// Bytes of a word.
 const WORD: usize = 8;
-/// The words at the beginning of a page that no record is about: checksum and LSN.
+/// Words at the beginning of a page that no record describes: checksum and LSN.
 const OWN_WORDS: usize = 2;
-/// Words that are compared at once, as long as nothing differs.
+/// Words that are compared at once while nothing differs.
 const STRIDE: usize = 64;
 
 const IMAGE: u8 = 1;
@@ -53,35 +53,36 @@ pub(super) const ROWS_BEGIN: u8 = 13;
 /// The structure that an orphan root belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OrphanRoot {
-    /// Type of the structure; the structures give it its meaning.
+    /// Type of the structure, whose meaning the structures define.
     pub kind: u8,
-    /// The stamp in the root's page, as its reference had it when there was one: an older page in
-    /// its place would lead to pages of other structures. 0 where references have no stamp.
+    /// The stamp in the root's page, equal to that of the reference to it when there was one. It
+    /// guards against an older page in the same place, which would lead to pages of other
+    /// structures. 0 where references have no stamp.
     pub stamp: u64,
 }
 
 /// One section of a record's body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Section<'a> {
-    /// All of a page.
+    /// An image of a whole page.
     Image {
         /// The page.
         page: PageId,
-        /// The parts that differ from zeros.
+        /// Parts that are not zeros.
         pieces: Pieces<'a>,
     },
     /// Parts of a page.
     Difference {
         /// The page.
         page: PageId,
-        /// The new parts.
+        /// New parts.
         pieces: Pieces<'a>,
     },
     /// A physiological redo record: the operation of a structure on a page.
     Physiological {
         /// The page.
         page: PageId,
-        /// In the structure's encoding.
+        /// The operation, in the structure's encoding.
         bytes: &'a [u8],
     },
     /// A page was allocated.
@@ -89,7 +90,7 @@ pub enum Section<'a> {
         /// The page.
         page: PageId,
     },
-    /// A page was given back.
+    /// A page was freed.
     Freed {
         /// The page.
         page: PageId,
@@ -98,32 +99,33 @@ pub enum Section<'a> {
     Orphaned {
         /// The root.
         page: PageId,
-        /// The structure that it is the root of.
+        /// Structure that the root belongs to.
         root: OrphanRoot,
     },
-    /// A root that is attached from now on, or that somebody else takes care of.
+    /// A root is attached, or another structure has taken charge of it.
     Attached {
         /// The root.
         page: PageId,
     },
-    /// The undo record of the change, in the encoding of the structure that changed: these bytes,
-    /// and those behind them.
+    /// The undo record of the change, in the encoding of the changed structure: `head` followed by
+    /// `tail`.
     Undo {
-        /// The first bytes.
+        /// First bytes.
         head: &'a [u8],
-        /// The others; most often there are none.
+        /// Remaining bytes; mostly there are none.
         tail: &'a [u8],
     },
-    /// Entries were added to a tree, or removed. A transaction's record has none: its undo tells.
+    /// Entries were added to a tree, or removed. A transaction's record has no such section, since
+    /// its undo section shows the change.
     Rows {
         /// The tree's owner id.
         owner: u32,
-        /// Entries added, less those removed; `None`: the tree is new, and has none.
+        /// Number of entries added, less those removed; `None` for a new tree, which has none.
         change: Option<i64>,
     },
     /// The record is a CLR.
     UndoNext {
-        /// The record that is to be undone next; 0 if none is.
+        /// Next record to undo; 0 if there is none.
         lsn: Lsn,
     },
 }
@@ -146,7 +148,7 @@ fn put_tag(out: &mut Vec<u8>, tag: u8, page: PageId) {
     put_varint(out, page.0);
 }
 
-/// Appends the image of `page`, which holds `bytes`.
+/// Appends an image of `page` with the content `bytes`.
 pub fn put_image(out: &mut Vec<u8>, page: PageId, bytes: &[u8]) {
     debug_assert!(bytes.len().is_multiple_of(WORD), "a page consists of words");
     put_tag(out, IMAGE, page);
@@ -169,8 +171,8 @@ pub fn put_image(out: &mut Vec<u8>, page: PageId, bytes: &[u8]) {
     pieces.end();
 }
 
-/// Appends how `after` differs from `before`, both being `page`; `false`, and nothing appended, if
-/// it does not.
+/// Appends the difference between two versions of `page`, `before` and `after`. Returns `false`,
+/// and appends nothing, if they are equal.
 pub fn put_difference(out: &mut Vec<u8>, page: PageId, before: &[u8], after: &[u8]) -> bool {
     debug_assert_eq!(before.len(), after.len(), "both are the same page");
     let start = out.len();
@@ -248,7 +250,7 @@ pub fn put_taken(out: &mut Vec<u8>, page: PageId) {
     put_tag(out, TAKEN, page);
 }
 
-/// Appends that `page` was given back.
+/// Appends that `page` was freed.
 pub fn put_freed(out: &mut Vec<u8>, page: PageId) {
     put_tag(out, FREED, page);
 }
@@ -260,13 +262,13 @@ pub fn put_orphaned(out: &mut Vec<u8>, page: PageId, root: OrphanRoot) {
 }
 
 impl OrphanRoot {
-    /// Appends it.
+    /// Appends the orphan root.
     pub(crate) fn put(self, out: &mut Vec<u8>) {
         out.push(self.kind);
         put_varint(out, self.stamp);
     }
 
-    /// Takes one off the front of `bytes`; `None` if it is not all there.
+    /// Takes an orphan root off the front of `bytes`; `None` if it is incomplete.
     pub(crate) fn take(bytes: &mut &[u8]) -> Option<OrphanRoot> {
         let (&kind, behind) = bytes.split_first()?;
         *bytes = behind;
@@ -285,7 +287,7 @@ pub fn put_undo_next(out: &mut Vec<u8>, lsn: Lsn) {
     put_varint(out, lsn.0);
 }
 
-/// The sections of a body, in order; ends after the first that does not decode.
+/// Iterator over the sections of a body, in order; ends after the first that does not decode.
 #[derive(Clone, Debug)]
 pub struct Sections<'a> {
     rest: &'a [u8],
@@ -294,7 +296,7 @@ pub struct Sections<'a> {
     last: &'a [u8],
 }
 
-/// The sections of `body`.
+/// Returns the sections of `body`.
 pub fn sections(body: &[u8]) -> Sections<'_> {
     Sections { rest: body, len: body.len(), last: &[] }
 }
@@ -370,7 +372,8 @@ fn take_pieces<'a>(rest: &mut &'a [u8]) -> Option<Pieces<'a>> {
 }
 
 impl Pieces<'_> {
-    /// Writes the pieces into `page`; `false` if they do not all fit, which leaves it half changed.
+    /// Writes the pieces into `page`. Returns `false` if they do not all fit, which leaves it half
+    /// changed.
     pub fn apply(&self, page: &mut [u8]) -> bool {
         self.put(page).is_some()
     }
@@ -391,7 +394,7 @@ impl Pieces<'_> {
         }
     }
 
-    /// Makes `page` the image, except for its first two words, which become 0.
+    /// Makes `page` equal to the image, except for its first two words, which become 0.
     pub fn apply_image(&self, page: &mut [u8]) -> bool {
         page.fill(0);
         self.apply(page)

@@ -1,9 +1,9 @@
-//! The sections of a log record's body about the number of entries of a tree.
+//! Sections of a log record's body about the number of entries of a tree.
 
 use super::record_body::{ROWS, ROWS_BEGIN};
 use super::varint::{put_signed, put_varint};
 
-/// Appends that `change` entries were added to the tree `owner`, or removed.
+/// Appends that `change` entries were added to the tree `owner`; a negative number were removed.
 pub fn put_rows(out: &mut Vec<u8>, owner: u32, change: i64) {
     out.push(ROWS);
     put_varint(out, u64::from(owner));

@@ -3,11 +3,12 @@
 use super::record_body::{UNDO, UNDO_SHARED};
 use super::varint::{put_bytes, put_varint};
 
-/// Bytes at the end of an undo record that are worth sharing.
+/// Minimum number of bytes at the end of an undo record that are worth sharing.
 const SHARED_LEAST: usize = 6;
 
-/// Appends the undo record of the change; `last` is the physiological record that was appended
-/// last, if there is one. An insert's undo needs the key, which its redo has: it is logged once.
+/// Appends the undo record of the change. `last` is the physiological record that was appended
+/// last, if there is one. An insert's undo needs the key, which its redo has, too: the key is
+/// logged once.
 #[inline]
 pub fn put_undo(out: &mut Vec<u8>, undo: &[u8], last: Option<&[u8]>) {
     let Some((head, at)) = last.and_then(|last| shared_end(undo, last)) else {
@@ -20,14 +21,14 @@ pub fn put_undo(out: &mut Vec<u8>, undo: &[u8], last: Option<&[u8]>) {
     put_varint(out, (undo.len() - head) as u64);
 }
 
-/// Returns the offset in `undo` of the part at its end that is also near the beginning of `redo`,
-/// and its offset in `redo`. In both, only a few numbers come before a key.
+/// Returns the offset in `undo` of the part at its end that also occurs near the beginning of
+/// `redo`, and its offset in `redo`. In both, only a few numbers precede a key.
 #[inline]
 fn shared_end(undo: &[u8], redo: &[u8]) -> Option<(usize, usize)> {
     const BEFORE_LEAST: usize = 2;
     const BEFORE_MOST: usize = 6;
     if redo.len() + BEFORE_MOST <= undo.len() + BEFORE_LEAST {
-        // Too short, as that of an update mostly is.
+        // The redo record is too short, as that of an update mostly is.
         return None;
     }
     for head in BEFORE_LEAST..BEFORE_MOST.min(undo.len().saturating_sub(SHARED_LEAST)) {

@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a page of {bytes} bytes is not possible: choose 4096, 8192, 16384, 32768 or 65536")]
 pub struct PageSizeError {
-    /// The size asked for, in bytes.
+    /// Requested size, in bytes.
     pub bytes: u64,
 }
 
@@ -25,7 +25,7 @@ impl PageSize {
     pub const KIB_32: PageSize = PageSize(32 << 10);
     /// 64 KiB.
     pub const KIB_64: PageSize = PageSize(64 << 10);
-    /// 512 bytes: for tests, which want a tree to split and a pool to evict all the time.
+    /// 512 bytes: for tests, which want trees to split and the pool to evict all the time.
     /// [`PageSize::new`] does not offer it, and direct I/O may refuse it.
     pub const TINY: PageSize = PageSize(512);
     /// All sizes on offer, the smallest first.
@@ -40,19 +40,19 @@ impl PageSize {
         Self::ALL.into_iter().find(|s| u64::from(s.0) == bytes).ok_or(PageSizeError { bytes })
     }
 
-    /// The page size that a store says it has: [`PageSize::TINY`], too.
+    /// Returns the page size that a store names, which may also be [`PageSize::TINY`].
     pub(crate) fn of_store(bytes: u32) -> Option<PageSize> {
         Self::ALL.into_iter().chain([Self::TINY]).find(|s| s.0 == bytes)
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[inline]
     pub const fn bytes(self) -> usize {
         self.0 as usize
     }
 
-    /// Bytes of a unit: compressed pages take a number of these. 512, or a sixteenth of a page if
-    /// that is more; an eighth of a page of 512 bytes.
+    /// Returns the number of bytes of a unit: a compressed page takes a number of units. A unit is
+    /// 512 bytes, or a sixteenth of a page if that is more; an eighth of a page of 512 bytes.
     #[inline]
     pub const fn unit(self) -> usize {
         match self.0 {
@@ -62,13 +62,13 @@ impl PageSize {
         }
     }
 
-    /// Units of a page: 16 at most.
+    /// Returns the number of units of a page: 16 at most.
     #[inline]
     pub const fn units(self) -> u64 {
         self.bytes_u64() / self.unit() as u64
     }
 
-    /// The size in bytes, as offsets are counted.
+    /// Returns the size in bytes, in the type of offsets.
     #[inline]
     pub const fn bytes_u64(self) -> u64 {
         self.0 as u64

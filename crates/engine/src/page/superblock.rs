@@ -1,4 +1,4 @@
-//! Page 0 of a store: its identity, its format, and whether it was closed.
+//! The superblock, page 0 of a store: its identity, its format, and whether it was closed.
 //!
 //! ```text
 //! offset size
@@ -23,9 +23,9 @@
 //! All integers are little-endian. Magic, version and page size keep their places in every
 //! version to come, so that any version can name any other.
 //!
-//! Everything that ever changes lies in the first 512 bytes. Drives write a sector of 512 bytes
-//! whole or not at all, so a crash while page 0 is written leaves the old superblock or the new
-//! one; no second copy is needed.
+//! Everything that ever changes is in the first 512 bytes. Drives write a sector of 512 bytes whole
+//! or not at all, so a crash while page 0 is written leaves the old superblock or the new one; no
+//! second copy is needed.
 
 use millpond_base::little_endian::{u32_at, u64_at};
 use millpond_base::{Lsn, PageId};
@@ -45,7 +45,7 @@ use super::size::PageSize;
 /// superblocks have generations, and a log record of its own kind names the durable one.
 pub const FORMAT_VERSION: u32 = 5;
 
-/// Bytes of page 0 that say everything: enough to read before the page size is known.
+/// Bytes of page 0 that hold the whole superblock: enough to read before the page size is known.
 pub const SUPERBLOCK_BYTES: usize = 120;
 
 const MAGIC: [u8; 8] = *b"MILLPOND";
@@ -59,7 +59,7 @@ const COMPRESSED: u32 = 4;
 pub struct Superblock {
     /// Size of the store's pages.
     pub page_size: PageSize,
-    /// Tells this store from all others.
+    /// Unique id of the store.
     pub uuid: [u8; 16],
     /// Number of page ids when the superblock was written.
     pub pages: u64,
@@ -67,7 +67,7 @@ pub struct Superblock {
     pub catalog_root: Option<PageId>,
     /// Position of the last checkpoint's record in the log (0 without a log).
     pub log_position: Lsn,
-    /// `true` if the store was closed, with everything written.
+    /// True if the store was closed, with everything written.
     pub clean: bool,
     /// The process that has the store open for writing, 0 if none.
     pub pid: u32,
@@ -75,7 +75,7 @@ pub struct Superblock {
     pub placement: Placement,
     /// Compression of pages.
     pub compression: Compression,
-    /// No page had an LSN beyond this one when the store was closed: a new log begins behind it.
+    /// Upper bound of the pages' LSNs when the store was closed: a new log begins behind it.
     pub lsn_floor: Lsn,
     /// Entry of the page map's root; [`MapEntry::NONE`] if no page was written out of place yet.
     pub map_root: MapEntry,
@@ -83,7 +83,7 @@ pub struct Superblock {
     pub generation: u64,
 }
 
-/// Place of the new version of a page.
+/// Place to which the new version of a page is written.
 ///
 /// ```
 /// use millpond::{Options, Placement};
@@ -93,10 +93,10 @@ pub struct Superblock {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Placement {
-    /// Over the old one, which a log has to make up for with images.
+    /// Over the old version; the log compensates with page images.
     #[default]
     InPlace,
-    /// To a free place: pages that the last checkpoint needs are never overwritten.
+    /// To a free place: versions that the last checkpoint needs are never overwritten.
     OutOfPlace,
 }
 
@@ -122,8 +122,8 @@ pub enum Compression {
     /// Pages are not compressed.
     #[default]
     None,
-    /// Each page by itself, with LZ4, when it is written: it takes a number of units of 512 bytes
-    /// (a sixteenth of a page, if that is more).
+    /// Each page is compressed by itself, with LZ4, when it is written. It takes a number of units
+    /// of 512 bytes (a sixteenth of a page, if that is more).
     Lz4,
 }
 
@@ -137,13 +137,13 @@ pub enum SuperblockError {
         /// The bytes in the magic's place.
         found: [u8; 8],
     },
-    /// There is no room for one.
+    /// The file is too short for a superblock.
     #[error("it is no Millpond store: it has {length} bytes, fewer than a page")]
     Short {
         /// Length of the file.
         length: u64,
     },
-    /// Written by another version of the format.
+    /// The store was written by another version of the format.
     #[error(
         "it has format version {found}, and this program reads version {known}: use a release \
          that knows version {found}, or `dump` there and `load` here"
@@ -154,13 +154,13 @@ pub enum SuperblockError {
         /// The version that this code knows.
         known: u32,
     },
-    /// The page size is not one that exists.
+    /// The page size is not a possible one.
     #[error("its superblock names pages of {bytes} bytes, which do not exist: it is damaged")]
     PageSize {
         /// The size named.
         bytes: u32,
     },
-    /// The checksum does not fit.
+    /// The checksum does not match.
     #[error(
         "its superblock is damaged (checksum stored {stored:#018x}, computed {computed:#018x}); \
          `millpond dump --salvage` reads what is intact"
@@ -174,7 +174,7 @@ pub enum SuperblockError {
 }
 
 impl Superblock {
-    /// The page size that the first bytes of page 0 name, whatever else is in them.
+    /// Returns the page size that the first bytes of page 0 name, whatever else is in them.
     ///
     /// `head` is at least [`SUPERBLOCK_BYTES`] long; bytes that are missing count as 0.
     ///
@@ -193,7 +193,8 @@ impl Superblock {
         PageSize::of_store(bytes).ok_or(SuperblockError::PageSize { bytes })
     }
 
-    /// The process that the first bytes of page 0 name as the writer, `None` if they name none.
+    /// Returns the process that the first bytes of page 0 name as the writer, or `None` if they
+    /// name none.
     pub fn peek_pid(head: &[u8]) -> Option<u32> {
         Self::peek_page_size(head).ok()?;
         Some(u32_at(head, 92)).filter(|&pid| pid != 0)

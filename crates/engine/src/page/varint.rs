@@ -23,7 +23,7 @@ pub fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes bytes, their length before them as a varint, off the front of `bytes`.
+/// Takes bytes that are preceded by their length, a varint, off the front of `bytes`.
 pub fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let len = usize::try_from(take_varint(bytes)?).ok()?;
     let (taken, rest) = bytes.split_at_checked(len)?;
@@ -31,18 +31,18 @@ pub fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// Appends `bytes`, their length before them as a varint.
+/// Appends the length of `bytes` as a varint, then `bytes`.
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Appends a number of either sign: one that is close to 0 is short.
+/// Appends a signed number; one that is close to 0 is short (zigzag encoding).
 pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
     put_varint(out, (value << 1 ^ value >> 63) as u64);
 }
 
-/// Takes a number that [`put_signed`] appended off the front of `bytes`.
+/// Takes a signed number that [`put_signed`] appended off the front of `bytes`.
 pub(super) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
     let code = take_varint(bytes)?;
     Some((code >> 1) as i64 ^ -((code & 1) as i64))

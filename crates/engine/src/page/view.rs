@@ -1,10 +1,9 @@
-//! Reading a page that may change during the read.
+//! Reads a page that may change during the read.
 //!
 //! An optimistic reader must never make a `&[u8]` of a page: the compiler may take such memory for
-//! constant. A [`View`] reads through raw pointers only. Every offset is checked against the
-//! page's length, so that an offset which was itself read from a changing page leads nowhere
-//! else; what comes back counts only after the reader's guard has validated. This file needs
-//! `unsafe`.
+//! constant. A [`View`] reads through raw pointers only. Every offset is checked against the page's
+//! length, so that an offset which was itself read from a changing page leads nowhere else. The
+//! bytes read count only after the reader's guard has validated. This file needs `unsafe`.
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -12,7 +11,7 @@ use std::mem::MaybeUninit;
 
 use super::racy;
 
-/// A page, seen through raw reads.
+/// A page that is read through raw pointers.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     start: *const u8,
@@ -21,13 +20,13 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The view of a page that nobody changes; it should be aligned to 8, as pages are, since a
-    /// word that is not aligned reads as 0.
+    /// Returns the view of a page that nobody changes. It should be aligned to 8, as pages are,
+    /// since an unaligned word reads as 0.
     pub fn of(page: &'a [u8]) -> View<'a> {
         View { start: page.as_ptr(), len: page.len(), _page: PhantomData }
     }
 
-    /// The view of `len` bytes at `start`, which may change at any time.
+    /// Returns the view of `len` bytes at `start`, which may change at any time.
     ///
     /// # Safety
     /// The bytes must stay mapped for `'a`, and `start` must be aligned to 8.
@@ -37,13 +36,13 @@ impl<'a> View<'a> {
         View { start, len, _page: PhantomData }
     }
 
-    /// Bytes of the page.
+    /// Returns the number of bytes of the page.
     #[inline(always)]
     pub fn len(self) -> usize {
         self.len
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the page has no bytes.
     pub fn is_empty(self) -> bool {
         self.len == 0
     }
@@ -59,7 +58,7 @@ impl<'a> View<'a> {
         at <= self.len && bytes <= self.len - at
     }
 
-    /// The byte at `at`; 0 outside the page.
+    /// Returns the byte at `at`; 0 outside the page.
     #[inline(always)]
     pub fn u8(self, at: usize) -> u8 {
         if !self.fits(at, 1) {
@@ -69,7 +68,7 @@ impl<'a> View<'a> {
         unsafe { racy::byte(self.start.add(at)) }
     }
 
-    /// The little-endian 16-bit word at `at`, which is even; 0 outside the page or at an odd place.
+    /// Returns the little-endian 16-bit word at `at`; 0 outside the page or at an odd address.
     #[inline(always)]
     pub fn u16(self, at: usize) -> u16 {
         if !self.fits(at, 2) || (self.start.addr() + at) & 1 != 0 {
@@ -79,7 +78,7 @@ impl<'a> View<'a> {
         u16::from_le(unsafe { racy::half(self.start.add(at)) })
     }
 
-    /// The little-endian 32-bit word at `at`; 0 outside the page.
+    /// Returns the little-endian 32-bit word at `at`; 0 outside the page.
     #[inline(always)]
     pub fn u32(self, at: usize) -> u32 {
         if !self.fits(at, 4) {
@@ -89,8 +88,8 @@ impl<'a> View<'a> {
         u32::from_le(unsafe { racy::loose_u32(self.start.add(at)) })
     }
 
-    /// The little-endian 64-bit word at `at`, which is a multiple of 8, in one piece; 0 outside
-    /// the page or at another place.
+    /// Returns the little-endian 64-bit word at `at`, read in one piece; 0 outside the page or if
+    /// `at` is not a multiple of 8.
     #[inline(always)]
     pub fn u64(self, at: usize) -> u64 {
         if !self.fits(at, 8) || (self.start.addr() + at) & 7 != 0 {
@@ -100,8 +99,8 @@ impl<'a> View<'a> {
         u64::from_le(unsafe { racy::word(self.start.add(at)) })
     }
 
-    /// Appends the `len` bytes at `at` to `out`; `false`, and nothing appended, if they are not
-    /// all inside the page.
+    /// Appends the `len` bytes at `at` to `out`. Returns `false`, and appends nothing, if they are
+    /// not all inside the page.
     #[inline]
     pub fn copy_to(self, at: usize, len: usize, out: &mut Vec<u8>) -> bool {
         if !self.fits(at, len) {
@@ -117,7 +116,8 @@ impl<'a> View<'a> {
         true
     }
 
-    /// Fills `out` from `at`; `false`, and `out` untouched, if that is not all inside the page.
+    /// Fills `out` from `at` on. Returns `false`, and leaves `out` untouched, if the bytes are not
+    /// all inside the page.
     #[inline]
     pub fn copy_into(self, at: usize, out: &mut [u8]) -> bool {
         if !self.fits(at, out.len()) {
@@ -129,8 +129,8 @@ impl<'a> View<'a> {
     }
 
     /// Returns the first of the items `lo..hi` whose leading little-endian 32-bit word is not below
-    /// `word`, or `hi`; item `i` lies at `at + i * stride`, and the words ascend. If the items are
-    /// not all inside the page, returns `lo`. No branch depends on the words.
+    /// `word`, or `hi`. Item `i` begins at `at + i * stride`, and the words ascend. Returns `lo` if
+    /// the items are not all inside the page. No branch depends on the words.
     #[inline(always)]
     pub fn lower_bound(self, at: usize, stride: usize, lo: usize, hi: usize, word: u32) -> usize {
         if lo >= hi || !self.fits(at, hi.saturating_mul(stride)) || stride < 4 {
@@ -150,8 +150,8 @@ impl<'a> View<'a> {
         base + usize::from(read(base) < word)
     }
 
-    /// Returns the number of the 16 little-endian 32-bit words at `at` that are below `word`, and
-    /// of those that are not above it; none if they are not all inside the page.
+    /// Returns how many of the 16 little-endian 32-bit words at `at` are below `word`, and how many
+    /// are not above it; 0 and 0 if they are not all inside the page.
     #[inline(always)]
     pub fn rank16(self, at: usize, word: u32) -> (usize, usize) {
         let mut bytes = [0; 64];
@@ -167,7 +167,7 @@ impl<'a> View<'a> {
         (below as usize, not_above as usize)
     }
 
-    /// Asks for the cache lines of `len` bytes at `at` ahead of their use.
+    /// Prefetches the cache lines of the `len` bytes at `at`.
     #[inline(always)]
     pub fn prefetch(self, at: usize, len: usize) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -185,7 +185,8 @@ impl<'a> View<'a> {
         let _ = (at, len);
     }
 
-    /// Puts the `len` bytes at `at` into `out`; `false` if they are not all inside the page.
+    /// Copies the `len` bytes at `at` into `out`. Returns `false` if they are not all inside the
+    /// page.
     #[inline(always)]
     pub fn copy_out(self, at: usize, len: usize, out: &mut Scratch) -> bool {
         if !self.fits(at, len) {
@@ -238,11 +239,11 @@ impl<'a> View<'a> {
     }
 }
 
-/// Bytes that a [`Scratch`] holds without an allocation.
+/// Number of bytes that a [`Scratch`] holds without an allocation.
 pub const SCRATCH_BYTES: usize = 1024;
 
-/// Buffer for bytes of a page that are copied before they are validated: on the stack while they
-/// are few, and never cleared beforehand.
+/// Buffer for bytes of a page that are copied before they are validated. It is on the stack while
+/// they are few, and is never cleared beforehand.
 pub struct Scratch {
     small: [MaybeUninit<u8>; SCRATCH_BYTES],
     large: Vec<u8>,

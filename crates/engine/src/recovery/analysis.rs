@@ -1,5 +1,5 @@
-//! Analysis, the first pass over the log: which pages redo rebuilds, which are in use, and which
-//! transactions are losers.
+//! Analysis, the first pass over the log. It finds the pages that redo rebuilds, the pages in use,
+//! and the losers.
 
 use std::collections::BTreeMap;
 
@@ -27,37 +27,37 @@ const REPORT_BYTES: u64 = 4 << 20;
 pub struct Loser {
     /// Transaction id.
     pub tx: u64,
-    /// The record to begin undoing with: an UPDATE. 0 if nothing is left to undo, and only an ABORT
-    /// record is missing.
+    /// Position of the first record to undo, an UPDATE. 0 if nothing is left to undo, and only an
+    /// ABORT record is missing.
     pub last: Lsn,
-    /// Position of its last record, to which the next one is chained.
+    /// Position of the transaction's last record, to which the next one is chained.
     pub last_record: Lsn,
 }
 
 /// The result of analysis.
 #[derive(Debug)]
 pub struct Analysis {
-    /// Transactions without an end, by their ids.
+    /// Transactions without an end, in the order of their ids.
     pub losers: Vec<Loser>,
     /// Pages in use, and orphan roots, at the end of the log.
     pub space: PageSpace,
     /// The pages that redo rebuilds.
     pub index: PageIndex,
-    /// Numbers of entries of trees, by their owner ids, before losers are undone.
+    /// Number of entries of each tree, by owner id, before losers are undone.
     pub rows: Vec<(u32, u64)>,
-    /// No transaction has this id, or a higher one, yet.
+    /// Next transaction id: no transaction has it, or a higher one, yet.
     pub next_tx: u64,
-    /// Pages that the store had, at least.
+    /// The store had at least this many pages.
     pub pages: u64,
-    /// The latest superblock of which the log says that it was durable.
+    /// The latest superblock that the log notes as durable.
     pub noted: Noted,
     /// Position at which reading began.
     pub start: Lsn,
     /// End of the log.
     pub end: Lsn,
-    /// Records read.
+    /// Number of records read.
     pub records: u64,
-    /// Bytes of them.
+    /// Number of bytes read.
     pub bytes: u64,
 }
 
@@ -73,20 +73,21 @@ struct Pass {
     standings: BTreeMap<u64, Standing>,
     space: PageSpace,
     index: PageIndex,
-    /// Numbers of entries of trees. A sum may be negative in between, where undo goes ahead.
+    /// Number of entries of each tree. A sum may be negative in between, where undo goes ahead.
     rows: BTreeMap<u32, i64>,
-    /// True if storage has the page as it was before its first record.
+    /// True if storage has each page's version before its first record: pages are written out of
+    /// place.
     is_stored: bool,
     tx_max: u64,
     noted: Noted,
 }
 
 impl Analysis {
-    /// Reads `log` from where `checkpoint` says to its end (rule 4); the store's pages are written
-    /// as `placement` says.
+    /// Reads `log` from the redo point of `checkpoint` to its end (rule 4). The store writes its
+    /// pages by `placement`.
     ///
     /// # Errors
-    /// If the log cannot be read, or a record not be understood.
+    /// If the log cannot be read, or a record cannot be decoded.
     pub fn of(
         log: &Log,
         checkpoint: &Checkpoint,
@@ -149,7 +150,7 @@ pub(super) fn is_about_pages(kind: u8) -> bool {
     matches!(kind, kind::PAGES | kind::UPDATE | kind::COMPENSATION)
 }
 
-/// Pages up to the last that is in use.
+/// Returns the number of pages up to the last one in use.
 fn pages_of(taken: &[u64]) -> u64 {
     let last = taken.iter().rposition(|&word| word != 0);
     last.map_or(0, |at| {
@@ -158,7 +159,7 @@ fn pages_of(taken: &[u64]) -> u64 {
     })
 }
 
-/// Refuses a page from `most` on, which no store has: the tables here would grow without bounds.
+/// Refuses a page id from `most` on, which no store has: the tables here would grow without bound.
 fn check_page(lsn: Lsn, section: &Section<'_>, most: u64) -> Result<(), RecoveryError> {
     match *section {
         Section::Image { page, .. }
@@ -231,8 +232,8 @@ impl Pass {
         }
     }
 
-    /// Applies a section to the number of entries of a tree, if that is known. A transaction's
-    /// changes show in its undo. The entries of other structures, which have such undos, too, are
+    /// Applies a section to a tree's number of entries, if that is known. A transaction's changes
+    /// show in its undo sections. Other structures have such sections, too, but their entries are
     /// not counted.
     fn rows(&mut self, kind: u8, section: &Section<'_>) {
         let (owner, change) = match *section {
@@ -252,7 +253,7 @@ impl Pass {
         }
     }
 
-    /// Applies a section to the map and to roots.
+    /// Applies a section to the allocation map and the orphan roots.
     fn space(&mut self, section: &Section<'_>) {
         match *section {
             Section::Taken { page } => self.space.set(page, true),
@@ -264,14 +265,14 @@ impl Pass {
     }
 }
 
-/// The counts that can be right.
+/// Returns the counts, without negative ones, which cannot be right.
 fn counts(rows: BTreeMap<u32, i64>) -> Vec<(u32, u64)> {
     let rows = rows.into_iter();
     rows.filter_map(|(owner, rows)| Some((owner, u64::try_from(rows).ok()?))).collect()
 }
 
-/// Returns the transactions without an end. The last record of one that logged nothing since the
-/// checkpoint began is read.
+/// Returns the transactions without an end. If one logged nothing since the checkpoint began, its
+/// last record is read.
 fn losers(log: &Log, standings: BTreeMap<u64, Standing>) -> Result<Vec<Loser>, RecoveryError> {
     let mut body = Vec::new();
     standings
@@ -290,7 +291,7 @@ fn losers(log: &Log, standings: BTreeMap<u64, Standing>) -> Result<Vec<Loser>, R
         .collect()
 }
 
-/// Returns where undo of a transaction begins whose last record is the one at `at`.
+/// Returns the first record to undo of a transaction whose last record is the one at `at`.
 fn undo_from(at: Lsn, kind: u8, body: &[u8]) -> Result<Lsn, RecoveryError> {
     match kind {
         kind::UPDATE => return Ok(at),

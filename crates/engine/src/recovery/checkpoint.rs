@@ -1,4 +1,5 @@
-//! The checkpoint's encoding: what recovery would otherwise have to read the whole log for.
+//! The content of a checkpoint and its encoding. A checkpoint spares recovery from reading the
+//! whole log.
 //!
 //! ```text
 //! the encoding             varints, seven bits to the byte, the low ones first
@@ -10,14 +11,14 @@
 //!   transactions           their number, and of each its id and the start of its last record
 //!   orphan roots           their number, and of each the page and a byte, its kind
 //!   entries of trees       the number of trees, and of each its owner id and how many it has,
-//!                          what is not committed included
+//!                          uncommitted ones included
 //!   allocation map         its number of words, then groups up to that number:
 //!                            words with all bits set, words with none, words that follow,
 //!                            these words, 8 bytes each
 //!   checksum               8 bytes, XXH3-64 of all before
 //! ```
-//! Cut into bodies of at most 60 KiB; the last is that of the CHECKPOINT record (rule 3). A store
-//! that is nearly full, as most are, has a map of a few groups.
+//! The encoding is cut into bodies of at most 60 KiB; the last one belongs to the CHECKPOINT record
+//! (rule 3). The allocation map of a nearly full store, as most are, takes only a few groups.
 
 use millpond_base::{Lsn, PageId};
 use xxhash_rust::xxh3::xxh3_64;
@@ -31,18 +32,18 @@ use crate::pool::mini_transaction::kind;
 /// The version of the encoding.
 const VERSION: u64 = 3;
 
-/// Bytes of a record's body at most.
+/// Maximum length of a record's body in bytes.
 const BODY_BYTES_MAX: usize = 60 << 10;
 
 /// Bytes of the checksum at the end.
 const SUM: usize = 8;
 
-/// A transaction that had logged something and was not at its end.
+/// A transaction that had logged something, but neither COMMIT nor ABORT.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Active {
     /// Transaction id.
     pub tx: u64,
-    /// Position of its last record.
+    /// Position of the transaction's last record.
     pub last: Lsn,
 }
 
@@ -51,28 +52,29 @@ pub struct Active {
 pub struct Checkpoint {
     /// Position at which redo begins: pages need no earlier part of the log.
     pub redo: Lsn,
-    /// The place of the log as of which map, orphan roots and transactions are.
+    /// Position in the log to which the allocation map, orphan roots and transactions belong.
     pub begin: Lsn,
-    /// No transaction has this id, or a higher one, yet.
+    /// Next transaction id: no transaction has it, or a higher one, yet.
     pub next_tx: u64,
     /// Length of the store in pages.
     pub pages: u64,
-    /// Which pages are in use: one bit per page, that of page 0 the lowest of the first word.
+    /// Allocation map: one bit per page, set if the page is in use. Page 0 has the lowest bit of
+    /// the first word.
     pub taken: Vec<u64>,
-    /// Roots that nothing refers to, and what they are the roots of.
+    /// Orphan roots, to which nothing refers, with their kinds.
     pub orphans: Vec<(PageId, OrphanRoot)>,
     /// The active transactions.
     pub active: Vec<Active>,
-    /// Numbers of entries of trees, by their owner ids, as of `begin`; the number of any other tree
-    /// is unknown.
+    /// Number of entries of each tree, by owner id, as of `begin`. The number of a tree without an
+    /// entry here is unknown.
     pub rows: Vec<(u32, u64)>,
     /// Root of the catalog, if there is one.
     pub catalog_root: Option<PageId>,
 }
 
 impl Checkpoint {
-    /// Appends the checkpoint to `log`, makes it durable, and returns where its last record begins:
-    /// what the superblock has to name.
+    /// Appends the checkpoint to `log`, makes it durable, and returns the start of its last record,
+    /// which the superblock has to name.
     ///
     /// # Errors
     /// If the log does not become durable.
@@ -80,10 +82,11 @@ impl Checkpoint {
         self.write_if(log, |_| Ok(()))
     }
 
-    /// Like [`Checkpoint::write`], unless `has_room` fails for the bytes that it takes, about.
+    /// Like [`Checkpoint::write`], but fails first if `has_room` does for the approximate number of
+    /// bytes.
     ///
     /// # Errors
-    /// That of `has_room`, and nothing was appended; or as [`Checkpoint::write`].
+    /// The error of `has_room`, and nothing was appended; or as [`Checkpoint::write`].
     pub(super) fn write_if(
         &self,
         log: &Log,
@@ -110,7 +113,7 @@ impl Checkpoint {
     /// Reads the checkpoint whose last record begins at `at`.
     ///
     /// # Errors
-    /// If the log cannot be read there, or what is there is no checkpoint.
+    /// If the log cannot be read there, or has no checkpoint there.
     pub fn read(log: &Log, at: Lsn) -> Result<Checkpoint, RecoveryError> {
         let mut bodies = Vec::new();
         let (mut next, mut expected) = (at, kind::CHECKPOINT);
@@ -173,7 +176,7 @@ impl Checkpoint {
             .checked_sub(SUM)
             .and_then(|at| bytes.split_at_checked(at))
             .ok_or("it has no checksum")?;
-        // What follows so was written by `encode`, or by a later version of it.
+        // If the checksum fits, `encode` wrote the rest, or a later version of it did.
         if xxh3_64(rest).to_le_bytes()[..] != *sum {
             return Err("its checksum does not fit");
         }
@@ -216,7 +219,7 @@ fn take_byte(bytes: &mut &[u8]) -> Option<u8> {
     Some(first)
 }
 
-/// Words at the front of `words` that are `wanted`.
+/// Returns the number of words at the front of `words` that are `wanted`.
 fn run(words: &[u64], wanted: impl Fn(u64) -> bool) -> usize {
     words.iter().position(|&word| !wanted(word)).unwrap_or(words.len())
 }

@@ -1,20 +1,23 @@
-//! Taking checkpoints: they bound how much of the log a recovery has to read, and how much is kept.
+//! Takes checkpoints, which bound how much of the log a recovery reads and how much of it is kept.
 //!
 //! A thread of the store calls [`Checkpointer::round`] from time to time
 //! (`store/checkpoint_thread.rs`). A round writes the pages whose recLSNs are three eighths of the
-//! allowed *LSN gap* (li 2.1) behind the log's end, little by little as the log grows (`sweep.rs`);
-//! and when the gap, from where recovery would begin to the log's end, exceeds half of what the
-//! options allow, it takes a checkpoint. A log whose disk is full refuses changes long before that:
-//! then it takes one at once, if that frees a segment. Checkpoints are fuzzy: no thread waits for
-//! one, unless they fall behind (`txn/log_room.rs`). Rules 1 to 3 of `README.md` say what a
-//! checkpoint holds and in which order it is taken.
+//! allowed *LSN gap* (li 2.1) behind the log's end, little by little as the log grows (`sweep.rs`).
+//! The gap reaches from the point at which recovery would begin to the log's end. Once it is half
+//! of the allowed gap, the round takes a checkpoint. A log whose disk is full refuses changes long
+//! before that; the round then takes a checkpoint at once, if that frees a segment.
+//!
+//! Checkpoints are fuzzy: no thread waits for one, unless checkpoints fall behind
+//! (`txn/log_room.rs`). Rules 1 to 3 of `README.md` define the content of a checkpoint and the
+//! order of its steps.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{Lsn, PageId, Reason};
 
@@ -31,52 +34,51 @@ use crate::pool::{Pool, PoolError, PoolStrategy, SyncMode};
 use crate::stats::counters::{Counter, Timing};
 use crate::txn::TransactionManager;
 
-/// Writers are not held up for less of the log than this, and eight checkpoints.
+/// Writers are not held up while the LSN gap is below this plus eight checkpoints.
 const LEAST_GAP: u64 = 256 << 10;
 
-/// Eighths of the allowed gap by which the log grows before a page is written that got dirty.
+/// Age at which a dirty page is written, in eighths of the allowed gap.
 const PAGE_AGE: u64 = 3;
 
-/// Steps of the allowed gap in which the frames are looked at once.
+/// Number of frame scans per allowed gap.
 const STEPS: u64 = 8;
 
-/// A transaction that is older than this number of gaps keeps so much of the log that it is
-/// reported.
+/// Number of allowed gaps that a transaction may keep of the log before it is reported.
 const KEPT_GAPS: u64 = 4;
 
 /// Bytes of the log that a checkpoint takes besides its content: headers of records, and the note
 /// of its generation.
 const CHECKPOINT_BESIDES: u64 = 1 << 10;
 
-/// Rounds that pass after a checkpoint that did not free the log of a full disk before the next one
-/// is taken to free it: a second.
+/// Number of rounds before another attempt after a checkpoint did not free the log of a full disk.
+/// They last a second.
 const REST_ROUNDS: u32 = 50;
 
-/// Bytes of the data file that may wait for a checkpoint to be used again: an eighth of it, but
-/// this at least.
+/// Bytes of the data file that may wait for a checkpoint to be used again: an eighth of the file,
+/// but at least this.
 const WAITING_LEAST: u64 = 16 << 20;
 const WAITING_PART: u64 = 8;
 
-/// Takes the checkpoints of a store, and holds what they are taken of.
+/// Takes the checkpoints of a store.
 pub(crate) struct Checkpointer<M: PoolStrategy> {
     pub(crate) pool: Arc<Pool<M>>,
     pub(crate) pages: Arc<PageStore>,
     pub(crate) log: Arc<Log>,
     pub(crate) txns: Arc<TransactionManager>,
     pub(crate) catalog_root: Option<PageId>,
-    /// Bytes of the log that a recovery may have to read, about.
+    /// Allowed LSN gap: the bytes of the log that a recovery may have to read, roughly.
     pub(crate) gap_bytes: u64,
-    /// Position at which recovery begins, according to the last checkpoint. Held while one is
-    /// taken.
+    /// Position at which recovery begins, according to the last checkpoint. The mutex is held while
+    /// a checkpoint is taken.
     pub(crate) redo: Mutex<Lsn>,
-    /// Which pages are due. Held while dirty pages are written for the log's sake: one that another
-    /// thread is writing would keep what the log has of it.
+    /// Dirty pages that are due. The mutex is held while dirty pages are written for the log's
+    /// sake: a page that another thread is still writing would hold back the redo point.
     pub(crate) sweep: Mutex<Sweep>,
-    /// Positions from which copiers of the log still need it, by the copiers' numbers.
+    /// Positions from which copiers still need the log, by the numbers of their pins.
     pub(crate) pins: Mutex<BTreeMap<u64, Lsn>>,
     /// Bytes that the log keeps for the next checkpoint.
     pub(crate) next_bytes: AtomicU64,
-    /// Rounds before a checkpoint is taken to free the log.
+    /// Number of rounds before another checkpoint may be taken to free the log.
     pub(crate) rests: AtomicU32,
 }
 
@@ -85,14 +87,14 @@ pub(crate) struct Taken {
     pub(crate) checkpoint: Checkpoint,
     /// Position of the checkpoint's last record.
     pub(crate) at: Lsn,
-    /// Position from which a recovery reads the log: for pages, and for transactions to undo.
+    /// Position from which a recovery reads the log, for pages and for transactions to undo.
     pub(crate) kept: Lsn,
-    /// Root of its page map, and the page ids that it is of.
+    /// Root of the page map, and the number of page ids that it covers.
     pub(crate) map_root: (MapEntry, u64),
 }
 
-/// Keeps, until it is dropped, the part of the log that a recovery from one checkpoint needs; the
-/// pages in its page map stay in place.
+/// Keeps the part of the log that a recovery from one checkpoint needs, and the places of the pages
+/// in its page map, until the pin is dropped.
 pub(crate) struct Pin<'c, M: PoolStrategy> {
     checkpointer: &'c Checkpointer<M>,
     number: u64,
@@ -101,26 +103,26 @@ pub(crate) struct Pin<'c, M: PoolStrategy> {
 
 impl<M: PoolStrategy> Drop for Pin<'_, M> {
     fn drop(&mut self) {
-        // The next checkpoint lets the log go.
+        // The next checkpoint releases that part of the log.
         self.checkpointer.pins().remove(&self.number);
     }
 }
 
 impl<M: PoolStrategy> Checkpointer<M> {
     fn redo(&self) -> MutexGuard<'_, Lsn> {
-        self.redo.lock().unwrap_or_else(PoisonError::into_inner)
+        self.redo.lock().past_poison()
     }
 
-    /// Takes a checkpoint; returns where recovery would begin.
+    /// Takes a checkpoint; returns the position at which recovery would begin.
     ///
     /// # Errors
-    /// Log or data could not be made durable. The last checkpoint stands.
+    /// Log or data could not be made durable. The last checkpoint remains valid.
     pub(crate) fn take(&self) -> Result<Lsn, CheckpointError> {
         Ok(self.take_locked(&mut self.redo())?.checkpoint.redo)
     }
 
-    /// Writes what is dirty, takes a checkpoint, and keeps what a recovery from it needs of the
-    /// log, as long as the guard lives. Other checkpoints may be taken meanwhile.
+    /// Writes all dirty pages, takes a checkpoint, and keeps the part of the log that a recovery
+    /// from it needs until the pin is dropped. Other checkpoints may be taken in the meantime.
     ///
     /// # Errors
     /// As [`Checkpointer::take_here`].
@@ -130,7 +132,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         let number = {
             let mut pins = self.pins();
             let number = pins.last_key_value().map_or(0, |(number, _)| number + 1);
-            // Nothing is forgotten before it is known what is needed.
+            // The whole log is pinned until the needed part is known.
             pins.insert(number, Lsn(0));
             number
         };
@@ -141,7 +143,8 @@ impl<M: PoolStrategy> Checkpointer<M> {
         Ok((taken, pin))
     }
 
-    /// Gives the free end of the data file back; returns its bytes.
+    /// Truncates the free end of the data file; returns the number of bytes by which the file
+    /// shrank.
     ///
     /// # Errors
     /// A backup is under way; or as [`Checkpointer::take_here`].
@@ -152,14 +155,17 @@ impl<M: PoolStrategy> Checkpointer<M> {
             return Err(CheckpointError::LogPinned);
         }
         self.pages.forget_tail()?;
-        // It says that they are free: from it on, no recovery knows of anything in them.
+        // This checkpoint records that the tail is free: a recovery from it expects no page there.
         self.take_locked(&mut last)?;
         Ok(self.pages.cut_off()?)
     }
 
-    /// Gives back of the log what is not needed, room for what comes next included; returns its
-    /// bytes. A log that goes on far behind the beginning of its file goes on there first, unless
-    /// that would take the room that transactions may need to be undone. That room is kept.
+    /// Shrinks the log's file to the segments and the room that the log needs; returns the number
+    /// of bytes by which it shrank.
+    ///
+    /// If the log is being written far behind the start of its file, it first moves on to a free
+    /// slot near the start. It does not move if that would take the room reserved for undoing
+    /// transactions.
     ///
     /// # Errors
     /// The log could not be cut, or as [`Checkpointer::take`].
@@ -171,7 +177,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
             if self.log.reserved() > self.checkpoint_bytes() || !self.log.go_forward(&nothing) {
                 break;
             }
-            // What lies before is forgotten.
+            // This checkpoint lets the log forget the segments before it.
             self.take_here()?;
         }
         Ok(self.log.give_back(0)?)
@@ -185,11 +191,11 @@ impl<M: PoolStrategy> Checkpointer<M> {
     }
 
     fn pins(&self) -> MutexGuard<'_, BTreeMap<u64, Lsn>> {
-        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pins.lock().past_poison()
     }
 
-    /// Makes durable what has been written to the data file: all of it or, where ranges are
-    /// synced, the pages with updates before `redo` (rule 2b).
+    /// Syncs the data file: all of it or, where ranges are synced, only the pages with updates
+    /// before `redo` (rule 2b).
     fn sync_data(&self, redo: Lsn) -> Result<(), CheckpointError> {
         let recorder = self.pool.storage_recorder();
         if self.pool.sync_mode() != SyncMode::Ranges {
@@ -209,7 +215,8 @@ impl<M: PoolStrategy> Checkpointer<M> {
         Ok(self.pages.sync_pages(&ranges)?)
     }
 
-    /// Takes a checkpoint; `last` is where the last one says that recovery begins.
+    /// Takes a checkpoint. `last` is the redo point of the last checkpoint, and becomes that of the
+    /// new one.
     fn take_locked(&self, last: &mut Lsn) -> Result<Taken, CheckpointError> {
         let store = self.pages.path().display();
         let _span = tracing::debug_span!("checkpoint", %store).entered();
@@ -255,7 +262,8 @@ impl<M: PoolStrategy> Checkpointer<M> {
         // Checkpoints are in the log, too: they must not take more than they give back.
         let listed = checkpoint.active.len() + checkpoint.rows.len() + checkpoint.orphans.len();
         let bytes = 8 * checkpoint.taken.len() as u64 + 256 * listed as u64;
-        // Before the checkpoint is: what a transaction that is under way needs stays.
+        // Read before the checkpoint is written, so that the log keeps the records of active
+        // transactions.
         let oldest = self.txns.active().oldest().unwrap_or(checkpoint.begin);
         let at = checkpoint.write_if(&self.log, |bytes| self.make_checkpoint_room(bytes))?;
         debug_assert!(
@@ -279,11 +287,11 @@ impl<M: PoolStrategy> Checkpointer<M> {
     }
 
     fn sweep(&self) -> MutexGuard<'_, Sweep> {
-        self.sweep.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sweep.lock().past_poison()
     }
 
-    /// Writes what is dirty; pages whose latches are held, or that others are writing, are waited
-    /// for a while: they would keep what the log has of them.
+    /// Writes all dirty pages. Waits a while for pages whose latches are held or that other threads
+    /// are writing: they would hold back the redo point.
     fn write_dirty(&self) -> Result<(), CheckpointError> {
         const TRIES: u32 = 100;
         const NAP: Duration = Duration::from_millis(1);
@@ -299,7 +307,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         Ok(())
     }
 
-    /// Writes all dirty pages, of a store that nobody else uses.
+    /// Writes all dirty pages of a store that nobody else uses.
     ///
     /// # Errors
     /// As [`Checkpointer::take_here`].
@@ -307,8 +315,9 @@ impl<M: PoolStrategy> Checkpointer<M> {
         self.making_places(|| self.pool.flush(Reason::Recov).map(drop))
     }
 
-    /// Does `write`, which writes pages. If the disk is full, a checkpoint makes the places free of
-    /// what was written over, and `write` goes on, as long as it leaves fewer dirty pages.
+    /// Calls `write`, which writes pages. If the disk is full, a checkpoint frees the places of
+    /// superseded versions, and `write` is called again, as long as each call leaves fewer dirty
+    /// pages.
     fn making_places(
         &self,
         mut write: impl FnMut() -> Result<(), PoolError>,
@@ -325,7 +334,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         }
     }
 
-    /// Writes what is dirty, and takes a checkpoint, so that a recovery would begin about here.
+    /// Writes all dirty pages and takes a checkpoint, so that a recovery would begin about here.
     ///
     /// # Errors
     /// As [`Checkpointer::take`], or a page could not be written.
@@ -334,7 +343,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         self.take()
     }
 
-    /// Writes what is dirty, gives back ids that no page has, and takes a checkpoint.
+    /// Writes all dirty pages, returns the ids that no page has, and takes a checkpoint.
     ///
     /// # Errors
     /// As [`Checkpointer::take`], or a page could not be written.
@@ -345,7 +354,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
     }
 
     /// Returns whether a recovery from the checkpoint would do nothing: no transaction was active,
-    /// and the log has no record that changes pages from where it begins.
+    /// and from its begin on the log has only records of checkpoints and superblocks.
     pub(crate) fn is_last(&self, Taken { checkpoint, .. }: &Taken) -> bool {
         let own = [kind::CHECKPOINT, kind::CHECKPOINT_PART, kind::SUPERBLOCK];
         if checkpoint.redo < checkpoint.begin || !checkpoint.active.is_empty() {
@@ -361,8 +370,8 @@ impl<M: PoolStrategy> Checkpointer<M> {
         }
     }
 
-    /// Fails if the data file or the log is no longer where it was opened: a checkpoint would let
-    /// the log forget what no file of the store has.
+    /// Fails if the data file or the log is no longer where it was opened. A checkpoint would let
+    /// the log forget changes that no file of the store has.
     ///
     /// # Errors
     /// [`CheckpointError::Displaced`].
@@ -371,8 +380,8 @@ impl<M: PoolStrategy> Checkpointer<M> {
         displaced.take(1).try_for_each(|path| Err(CheckpointError::Displaced { path }))
     }
 
-    /// Makes room for a checkpoint whose content has `bytes` bytes, beside what is reserved, and
-    /// reserves room for the next one. Only one checkpoint is taken at a time.
+    /// Makes room for a checkpoint with a content of `bytes` bytes, including the room already
+    /// reserved for it, and reserves room for the next one. Only one checkpoint is taken at a time.
     fn make_checkpoint_room(&self, bytes: u64) -> Result<(), LogError> {
         let (before, bytes) = (self.checkpoint_bytes(), bytes + bytes / 16 + CHECKPOINT_BESIDES);
         self.log.make_reserved_room(bytes, before)?;
@@ -381,13 +390,13 @@ impl<M: PoolStrategy> Checkpointer<M> {
         Ok(())
     }
 
-    /// Bytes that the log keeps for the next checkpoint.
+    /// Returns the number of bytes that the log keeps for the next checkpoint.
     fn checkpoint_bytes(&self) -> u64 {
         self.next_bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes the checkpoint that frees segments of a log whose disk is full. If it frees none, the
-    /// next one has to wait.
+    /// Takes a checkpoint to free segments of a log whose disk is full. If it frees none, the next
+    /// attempt has to wait.
     fn free_log(&self) -> Result<(), CheckpointError> {
         let oldest = self.log.oldest();
         let taken = self.confirm_place().and_then(|()| self.take_here());
@@ -397,23 +406,26 @@ impl<M: PoolStrategy> Checkpointer<M> {
         taken.map(drop)
     }
 
-    /// Returns whether the rounds are over for which no checkpoint is taken to free the log.
+    /// Counts down the rounds of waiting; returns `true` if none was left.
     fn has_rested(&self) -> bool {
         let less = |rounds: u32| rounds.checked_sub(1);
         self.rests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err()
     }
 
-    /// Returns whether a checkpoint would free a segment of the log, as far as transactions and
-    /// copies let it.
+    /// Returns whether a checkpoint would free a segment of the log, given the transactions and
+    /// copiers that need it.
     fn frees_log(&self) -> bool {
         let oldest = self.txns.active().oldest().unwrap_or(self.log.tail());
         let pinned = self.pins().values().min().copied().unwrap_or(oldest);
         self.log.frees_a_segment(oldest.min(pinned))
     }
 
-    /// Writes the pages that are due, and takes a checkpoint if the LSN gap exceeds half of
-    /// `gap_bytes`; or if so much of the file waits for one that it would grow for nothing; or if
-    /// the log refused a write, and a checkpoint would free some of it.
+    /// Writes the pages that are due, and takes a checkpoint if one is needed.
+    ///
+    /// A checkpoint is needed in three cases:
+    /// - The LSN gap reaches half of `gap_bytes`.
+    /// - So much of the data file waits for a checkpoint that the file would grow needlessly.
+    /// - The log refused a write, and a checkpoint would free some of it.
     ///
     /// # Errors
     /// As [`Checkpointer::take_here`].
@@ -423,27 +435,27 @@ impl<M: PoolStrategy> Checkpointer<M> {
         }
         let (begin, tail) = (*self.redo(), self.log.tail());
         let lead = tail.0.saturating_sub(begin.0);
-        // Pages that are written now are not in the way for a while.
+        // Pages written now do not hold back the redo point for a while.
         let bound = Lsn(tail.0.saturating_sub(self.gap_bytes / 8 * PAGE_AGE));
         let mut sweep = self.sweep();
         let due = sweep.advance(bound, self.gap_bytes / STEPS, |until| self.pool.older(until));
         let mut written = self.pool.write_overdue(&due, bound);
         let is_far = lead >= self.gap_bytes / 2;
         if is_far {
-            // Those whose latches were held.
+            // Writes the pages whose latches were held.
             written = written.and(self.pool.write_older(bound));
         }
         drop(sweep);
-        // Where no place is free for a page, it is the checkpoint that makes some so.
+        // If no place is free for a page, the checkpoint frees some.
         if is_far || self.pages.wants_map(self.places_waiting()) {
             self.confirm_place()?;
             self.take()?;
         }
-        // What could not be written is listed again.
+        // The next scan lists the pages that could not be written.
         Ok(written.map(drop)?)
     }
 
-    /// Bytes of the file that may wait for a checkpoint to become free.
+    /// Returns the number of bytes of the file that may wait for a checkpoint to become free.
     fn places_waiting(&self) -> u64 {
         (self.pages.file_bytes() / WAITING_PART).max(WAITING_LEAST)
     }

@@ -1,5 +1,5 @@
-//! The damage of a log: where the hole is, what is behind it, and what prevents the store from
-//! being recovered up to it.
+//! The damage of a log: the hole, the records behind it, and the obstacle that prevents recovery up
+//! to the hole.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,15 +18,15 @@ pub struct LogDamage {
     pub at: Lsn,
     /// Offset of the hole in the log's file; `None` if the segment's place is lost.
     pub offset: Option<u64>,
-    /// Position at which recovery begins: that of the last checkpoint.
+    /// Position of the last checkpoint, where recovery begins.
     pub checkpoint: Lsn,
-    /// Records behind the hole that can be read, and are lost nevertheless.
+    /// Records behind the hole that can be read, but are lost nevertheless.
     pub lost: LostRecords,
-    /// A record behind the hole says that the log had been durable up to here.
+    /// Position up to which the log had been durable, according to a record behind the hole.
     pub durable: Option<Lsn>,
-    /// The store was closed, so that it is whole without the log.
+    /// True if the store was closed, and is whole without the log.
     pub was_closed: bool,
-    /// Why the store cannot be recovered up to the hole, if that is known.
+    /// Obstacle to recovering the store up to the hole, if it is known.
     pub obstacle: Option<Obstacle>,
 }
 
@@ -44,45 +44,45 @@ pub struct LostRecords {
     pub until: Lsn,
 }
 
-/// Why a store cannot be recovered up to the hole in its log.
+/// Obstacle to recovering a store up to the hole in its log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// The hole lies where recovery begins, in the last checkpoint.
+    /// The hole is in the last checkpoint, where recovery begins.
     Checkpoint,
-    /// The hole lies before the last checkpoint, in what is needed to make pages anew. How the
-    /// store was before the hole, an older checkpoint would say.
+    /// The hole is before the last checkpoint, in records that redo needs. Only an older checkpoint
+    /// would show the store as it was before the hole.
     BeforeCheckpoint,
-    /// The hole lies in what is needed to roll back a transaction that did not commit.
+    /// The hole is in the records needed to roll back a transaction that did not commit.
     Undo,
-    /// Storage has pages with changes from behind the hole, or that cannot be read.
+    /// Storage has pages with changes from behind the hole, or pages that cannot be read.
     Pages(StrayPages),
 }
 
-/// Pages on storage that are not what they were at the hole, and of which the log before it holds
-/// no image.
+/// Pages on storage that have changed since the hole, or cannot be read, and of which the log
+/// before the hole has no image.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct StrayPages {
-    /// Pages looked at.
+    /// Number of pages read.
     pub looked_at: u64,
-    /// Pages with changes from behind the hole.
+    /// Number of pages with changes from behind the hole.
     pub newer: u64,
-    /// Pages that cannot be read: damaged, or torn when one from behind the hole was written.
+    /// Number of pages that cannot be read: damaged, or torn by a write from behind the hole.
     pub unreadable: u64,
-    /// The first few of them.
+    /// The first few stray pages.
     pub first: Vec<StrayPage>,
 }
 
-/// One of them.
+/// One stray page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct StrayPage {
     /// The page.
     pub page: PageId,
-    /// End of the last record about it; `None` if it cannot be read.
+    /// End of the last record about the page; `None` if the page cannot be read.
     pub lsn: Option<Lsn>,
-    /// Id of the structure that it belongs to; `None` if it cannot be read.
+    /// Id of the structure that the page belongs to; `None` if the page cannot be read.
     pub owner: Option<u32>,
     /// The structure's name, if the catalog could be read.
     pub structure: Option<String>,

@@ -14,18 +14,18 @@ use crate::log::LogError;
 use crate::pool::PoolError;
 use crate::txn::TxnError;
 
-/// Why a store could not be recovered. The store is as recoverable as before: once the cause is
-/// removed, recovery restarts.
+/// Error of a recovery. The store is as recoverable as before: recovery can run again once the
+/// cause is removed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecoveryError {
     /// The log could not be read.
     #[error("recovery cannot read the log: {0}")]
     Log(LogError),
-    /// A page that the log says how to change could not be read.
+    /// A page that has records in the log could not be read.
     #[error("recovery cannot read a page: {0}")]
     Page(ReadError),
-    /// The superblock names a position of the log where no checkpoint is.
+    /// The superblock names a log position that has no checkpoint.
     #[error(
         "the log has a record of kind {kind} at position {}, where the superblock names a \
          checkpoint: data file and log do not belong together, or one is older than the other; \
@@ -35,10 +35,10 @@ pub enum RecoveryError {
     NoCheckpoint {
         /// The position.
         at: Lsn,
-        /// The kind of the record that is there.
+        /// Kind of the record at that position.
         kind: u8,
     },
-    /// The superblock is older than one of which the log says that it was durable.
+    /// The superblock is older than one that the log notes as durable.
     #[error(
         "the superblock of {} is of generation {found}, and the log says at position {} that one of \
          generation {durable} was durable: the drive returned an older one, or has lost the newer. \
@@ -56,16 +56,16 @@ pub enum RecoveryError {
         /// Position of the record of that generation in the log.
         at: Lsn,
     },
-    /// A checkpoint cannot be understood.
+    /// A checkpoint cannot be decoded.
     #[error(
         "the checkpoint at position {} of the log cannot be decoded: {what}; restore a backup, or \
          read what is intact with `millpond dump --salvage`",
         at.0
     )]
     Checkpoint {
-        /// Position of the transaction's last record.
+        /// Position of the checkpoint's last record.
         at: Lsn,
-        /// The fault of the record.
+        /// Fault of the checkpoint.
         what: &'static str,
     },
     /// A record is of a kind that this version does not know.
@@ -80,7 +80,7 @@ pub enum RecoveryError {
         /// Kind of the record.
         kind: u8,
     },
-    /// A record's body cannot be understood.
+    /// A record's body cannot be decoded.
     #[error(
         "the record at position {} of the log cannot be decoded from byte {byte} of its body on; \
          restore a backup, or read what is intact with `millpond dump --salvage`",
@@ -106,7 +106,7 @@ pub enum RecoveryError {
         /// The mismatch.
         what: &'static str,
     },
-    /// The check of the calling thread ended the recovery, on behalf of a signal, say.
+    /// The calling thread's interrupt check ended the recovery, because of a signal, for example.
     #[error("the recovery was interrupted: the next opening of the store begins it again")]
     Interrupted,
     /// The data file cannot be grown to the length that the log names.
@@ -127,8 +127,8 @@ millpond_base::from_variants! { RecoveryError {
     Sync(SyncError),
 } }
 
-/// Why a store and its log could not be opened together. Users see the errors of `store` that these
-/// are converted to.
+/// Error of opening a store together with its log. Users see these errors converted to those of
+/// `store`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenLogError {
     /// The data file could not be opened.
@@ -152,7 +152,7 @@ pub(crate) enum OpenLogError {
     /// The log is damaged before its end.
     #[error("{0}")]
     Damaged(Box<LogDamage>),
-    /// The store was not closed, and its log is not there.
+    /// The store was not closed, and its log is missing.
     #[error("{} is missing", path.display())]
     Missing {
         /// Expected path of the log.
@@ -174,7 +174,7 @@ impl From<LogDamage> for OpenLogError {
     }
 }
 
-/// Why losers could not be undone, or orphans not be freed. The next opening does it again.
+/// Error of undoing losers or freeing orphans. The next opening tries again.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UndoError {
     /// A record that undo needs could not be read.
@@ -208,8 +208,7 @@ impl From<btree::WriteError> for UndoError {
     }
 }
 
-/// Why no checkpoint was taken, or why nothing could be given back after one. The last checkpoint
-/// stays valid.
+/// Error of taking a checkpoint, or of giving back space after it. The last checkpoint stays valid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CheckpointError {
     /// A dirty page could not be written.
@@ -236,7 +235,7 @@ pub(crate) enum CheckpointError {
         /// Name under which it was opened.
         path: PathBuf,
     },
-    /// A backup copies what the checkpoint before a truncation would forget.
+    /// A backup is copying a part of the log that the checkpoint before a truncation would forget.
     #[error("a backup of the store is under way")]
     LogPinned,
 }

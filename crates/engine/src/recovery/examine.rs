@@ -1,30 +1,29 @@
 //! Examines whether a store can be recovered up to a hole in its log; nothing is written.
 //!
-//! The log before the hole makes a store exactly what it was there, if it is all that recovery
-//! needs of it: the checkpoint that the superblock names, everything from its redo point on, and
-//! the records of the transactions that had not committed by the hole.
+//! The log before the hole restores the store exactly as it was there, if it has everything that
+//! recovery needs. That is the checkpoint that the superblock names, all records from its redo
+//! point on, and the records of the transactions that had not committed by the hole.
 //!
-//! Where pages are written out of place, that is all: the page map that the superblock names is
-//! that checkpoint's, and holds pages as they were before it. What was written since lies in places
-//! that it does not name. Where they are written in place:
+//! Where pages are written out of place, nothing else is needed. The superblock's page map is that
+//! of the checkpoint, and names the versions of pages before it. Later versions are in places that
+//! it does not name. Where pages are written in place:
 //!
-//! - A page with an image in that part of the log is rebuilt, whatever storage has in its place:
-//!   an older version, a torn one, or one from behind the hole. Redo reads no page (rule 8), so
-//!   pages from the future are no different from torn ones.
+//! - A page with an image in that part of the log is rebuilt, whatever version storage has: an
+//!   older one, a torn one, or one from behind the hole. Redo reads no page (rule 8), so pages from
+//!   the future are no different from torn ones.
 //! - A page in use without an image there has not changed between redo point and hole (rule 5).
-//!   What it was is on storage, unless its first change since came behind the hole and was written
-//!   back. Then that version is gone: the image behind the hole is one after the change. Such a
-//!   page shows that by its LSN, which is behind the hole, or by a checksum that does not fit if it
-//!   was torn. So each of these pages is read.
-//! - A page that is free at the hole is of no interest.
+//!   Storage has that version, unless the page's first change since then came behind the hole and
+//!   was written back. Then the version is gone, since the image behind the hole shows the page
+//!   after the change. Such a page has an LSN behind the hole, or a wrong checksum if it was torn.
+//!   So each of these pages is read.
+//! - A page that is free at the hole does not matter.
 //!
-//! If there is a page of the second kind that is newer, the store at the hole is unavailable, and a
-//! mixture of two moments would be no store: [`Obstacle::Pages`]. If there is none, the log is cut
-//! off at the hole (`log/cut.rs`), and what follows is a recovery like any other.
+//! If a page of the second kind is newer, the store at the hole is unavailable, and a mixture of
+//! two moments would be no store: [`Obstacle::Pages`]. If none is newer, the log is cut off at the
+//! hole (`log/cut.rs`), and an ordinary recovery follows.
 //!
-//! LSNs restart when a store gets a new log. Pages that were written before then may carry
-//! higher ones than the new log has, and are taken for newer ones here: an error too many, never
-//! one too few.
+//! A store's new log begins behind the LSNs of the log before (`Log::create`). So a page whose LSN
+//! is behind the hole has a change from behind the hole.
 
 use std::sync::Arc;
 
@@ -48,24 +47,24 @@ use crate::page::superblock::Placement;
 use crate::page::{PageHeader, PageType};
 use crate::pool::mini_transaction::kind;
 
-/// Pages read together.
+/// Number of pages read together.
 const BATCH: usize = 64;
 
-/// Pages that are named.
+/// Number of stray pages that a report names.
 const NAMED: usize = 5;
 
 /// Findings of an examination.
 #[derive(Debug)]
 pub struct Examined {
-    /// The damage; its obstacle is what the log alone tells of.
+    /// The damage, with the obstacle that the log alone shows.
     pub damage: LogDamage,
     /// Analysis of the log up to the hole, unless there is an obstacle.
     pub analysis: Option<Analysis>,
-    /// The latest superblock of which the log says that it was durable.
+    /// The latest superblock that the log notes as durable.
     pub noted: Noted,
 }
 
-/// Looks at the log on `device`, which does not open, or fails when `store` is recovered.
+/// Examines the log on `device`, which does not open, or fails when `store` is recovered.
 ///
 /// # Errors
 /// The headers of the log cannot be read, or a record has passed its checksum and cannot be
@@ -88,7 +87,8 @@ pub fn examine(
             let at = at.unwrap_or(damage.at);
             if at < damage.at {
                 (damage, _) = survey(store, &device, at, was_closed)?;
-                // What is whole before the checkpoint was walked over, too.
+                // The survey walks past the hole, over the whole records between it and the
+                // checkpoint.
                 damage.at = at;
             }
             (damage.checkpoint, damage.obstacle) = (checkpoint, Some(obstacle));
@@ -123,10 +123,10 @@ fn survey(
     Ok((damage, noted))
 }
 
-/// Position of a hole, if known, and the obstacle that it is.
+/// Position of a hole, if known, and the obstacle that it causes.
 type Blocked = (Option<Lsn>, Obstacle);
 
-/// Analyses `log`, which ends at the hole; reads every part that recovery reads.
+/// Analyses `log`, which ends at the hole, and reads every part that recovery reads.
 fn analyse(
     log: &Log,
     at: Lsn,
@@ -149,7 +149,8 @@ fn analyse(
     }
     let analysis = match Analysis::of(log, &checkpoint, placement, &mut |_| {}) {
         Ok(analysis) => analysis,
-        // All from the redo point on was read just now: this is a transaction's last record.
+        // Everything from the redo point on has just been read: this is a transaction's last
+        // record.
         Err(RecoveryError::Log(error)) => return Ok(Err((place_of(&error), Obstacle::Undo))),
         Err(error) => return Err(error),
     };
@@ -159,7 +160,7 @@ fn analyse(
     }
 }
 
-/// The position that an error is about, if it is about a hole.
+/// Returns the position of the hole that an error reports, if it reports one.
 fn place_of(error: &LogError) -> Option<Lsn> {
     match error {
         LogError::NoRecord { at, .. }
@@ -169,7 +170,8 @@ fn place_of(error: &LogError) -> Option<Lsn> {
     }
 }
 
-/// Walks the records that undoing `losers` will; returns where one cannot be read.
+/// Walks the records that undo of `losers` will read; returns the position of the first one that
+/// cannot be read.
 fn broken_chain(log: &Log, losers: &[Loser]) -> Result<Option<Lsn>, RecoveryError> {
     let mut body = Vec::new();
     for loser in losers {
@@ -194,8 +196,8 @@ fn broken_chain(log: &Log, losers: &[Loser]) -> Result<Option<Lsn>, RecoveryErro
 }
 
 /// Reads all pages of `store` that were in use at the hole, which is at `end`, and that redo will
-/// not make anew. Where pages are written out of place there are none: the durable page map is that
-/// of the checkpoint before the hole.
+/// not rebuild. Returns none where pages are written out of place: the durable page map is that of
+/// the checkpoint before the hole.
 pub fn stray_pages(store: &PageStore, analysis: &Analysis, end: Lsn) -> StrayPages {
     if store.placement() == Placement::OutOfPlace {
         return StrayPages::default();
@@ -232,7 +234,7 @@ pub fn stray_pages(store: &PageStore, analysis: &Analysis, end: Lsn) -> StrayPag
 }
 
 impl StrayPages {
-    /// Returns `true` if there are none.
+    /// Returns `true` if no page is newer or unreadable.
     ///
     /// ```
     /// use millpond::report::StrayPages;

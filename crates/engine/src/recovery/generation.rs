@@ -1,24 +1,26 @@
-//! Which superblock is durable: it is in the log, because a drive may return an older one.
+//! Superblock generations: the log notes which superblock is durable, because a drive may return an
+//! older one.
 //!
-//! A superblock that the drive lost, or reads as it was before, is right in itself: its checksum
-//! fits, the checkpoint that it names may still be in the log, and the nodes of its page map may
-//! still be where it says. But places that were freed since have other pages by now; and what is
-//! done by that map spoils what the true one names. So superblocks have generations:
+//! An older superblock that the drive returns looks valid. Its checksum fits, the checkpoint that
+//! it names may still be in the log, and the nodes of its page map may still be in their places.
+//! But places freed since then hold other pages by now, and writes by the old map would overwrite
+//! pages that the newest map names. So superblocks have generations:
 //!
-//! 1. When the superblock of a generation is durable, a SUPERBLOCK record with it is appended to
-//!    the log, and made durable. Only then are the places free that the superblock's page map does
-//!    without ([`note`]).
-//! 2. An opening that finds a later generation in the log than in the superblock that it read is an
-//!    error, before anything is written. Otherwise it makes the superblock durable as it was read,
-//!    and notes it in the log, if that was not done ([`settle`]).
-//! 3. A generation is the LSN of a record that was durable before the superblock was written: of
-//!    the checkpoint, or of one for its sake. The superblock of a clean close has the next number.
-//!    So none is given twice, whatever an older superblock led to meanwhile.
+//! 1. Once the superblock of a generation is durable, a SUPERBLOCK record with that generation is
+//!    appended to the log and made durable. Only then do the places become free that the
+//!    superblock's page map no longer uses ([`note`]).
+//! 2. Opening fails, before anything is written, if the log has a later generation than the
+//!    superblock that was read. Otherwise opening makes the superblock durable as it was read, and
+//!    notes it in the log if that had not been done ([`settle`]).
+//! 3. A generation is the LSN of a record that was durable before the superblock was written: the
+//!    checkpoint's record, or one appended only for its LSN. The superblock of a clean close has
+//!    the next number. So no generation is assigned twice, even if the store ran from an older
+//!    superblock in the meantime.
 //!
-//! So nothing is written to a place that the page map of an older superblock names, unless a record
-//! behind the checkpoint of that one tells that it is older. A superblock that is durable and not
-//! in the log, because the power failed in between, is the newest, and the one before it is as
-//! good: no place was used since which that one's map has.
+//! So no write goes to a place that the page map of an older superblock names, unless a record
+//! behind that superblock's checkpoint shows that it is older. After a power failure, the newest
+//! superblock may be durable but not yet noted in the log. The one before it is then as good: no
+//! place in its map has been used since.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,17 +35,17 @@ use crate::page::superblock::Superblock;
 use crate::page::varint::{put_varint, take_varint};
 use crate::pool::mini_transaction::kind;
 
-/// The latest superblock of which a log says that it was durable.
+/// The latest superblock that a log notes as durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Noted {
-    /// The generation; 0 for none.
+    /// Generation of the superblock; 0 for none.
     pub generation: u64,
-    /// Position of the generation's record.
+    /// Position of its SUPERBLOCK record.
     pub at: Lsn,
 }
 
 impl Noted {
-    /// Takes in a record, of whatever kind.
+    /// Updates the finding if the record is a SUPERBLOCK record of a later generation.
     pub(crate) fn record(&mut self, header: &Header, mut body: &[u8]) {
         if header.kind != kind::SUPERBLOCK {
             return;
@@ -53,10 +55,10 @@ impl Noted {
         }
     }
 
-    /// Reads the generations in `log` from the record at `from` on.
+    /// Returns the latest superblock that `log` notes from the record at `from` on.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the log cannot be read.
     pub(super) fn behind(log: &Log, from: Lsn) -> Result<Noted, LogError> {
         let mut noted = Noted::default();
         let mut reader = log.reader(from);
@@ -83,8 +85,8 @@ impl Noted {
     }
 }
 
-/// Refuses a store whose log, which nothing is written to, knows of a later superblock. A log that
-/// is missing or cannot be read says nothing: a closed store does not need it.
+/// Refuses a store whose log notes a later superblock; writes nothing to the log. A log that is
+/// missing or cannot be read is ignored: a closed store does not need it.
 ///
 /// # Errors
 /// [`RecoveryError::OlderSuperblock`].
@@ -105,7 +107,8 @@ pub(super) fn check(
     noted.check_found(path, superblock.generation)
 }
 
-/// Has the log say, durably, that the superblock of `generation` is durable.
+/// Notes in the log that the superblock of `generation` is durable, and waits until the note is
+/// durable, too.
 ///
 /// # Errors
 /// If the log does not become durable.
@@ -113,7 +116,7 @@ pub(crate) fn note(log: &Log, generation: u64) -> Result<(), LogError> {
     append(log, generation).map(drop)
 }
 
-/// Appends the record, and returns where it begins when it is durable.
+/// Appends a SUPERBLOCK record, waits until it is durable, and returns its start.
 fn append(log: &Log, generation: u64) -> Result<Lsn, LogError> {
     let mut body = Vec::new();
     put_varint(&mut body, generation);
@@ -123,18 +126,19 @@ fn append(log: &Log, generation: u64) -> Result<Lsn, LogError> {
     Ok(appended.start)
 }
 
-/// Makes room in `store` during redo: its page map is made durable as it is.
+/// Makes room in `store` during redo by making its page map durable.
 ///
 /// # Errors
 /// The device or the log fails.
 pub(super) fn save_map(store: &PageStore, log: &Log) -> Result<(), RecoveryError> {
-    // It claims nothing: the last superblock that was written may not be durable.
+    // Generation 0 claims nothing: the last superblock that was written may not be durable.
     let lsn = append(log, 0)?;
     store.save_map(lsn, |generation| Ok(note(log, generation)?))
 }
 
-/// Makes sure that the superblock of `store`, as it was read, is the latest of which `log` knows,
-/// which is `noted`, and will be from now on. Before, nothing is written to the store.
+/// Refuses `store` if its superblock is older than `noted`, the latest one in `log`. Otherwise
+/// makes the superblock durable as it was read, and notes it in the log. Nothing is written to the
+/// store before that check.
 ///
 /// # Errors
 /// [`RecoveryError::OlderSuperblock`]; or the device or the log fails.
@@ -155,7 +159,7 @@ mod tests {
     use crate::page::superblock::{Compression, Placement};
     use millpond_device::{FaultyDevice, MemoryDevice};
 
-    /// A claim that is not true would refuse the store for ever.
+    /// If it were noted, the store could never be opened again.
     #[test]
     fn a_superblock_that_could_not_be_written_is_not_noted_by_the_next_one() {
         let device = Arc::new(FaultyDevice::new(Arc::new(MemoryDevice::new()), 1));

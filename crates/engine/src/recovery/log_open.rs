@@ -1,5 +1,5 @@
-//! Opening a store together with its log: pages are brought to the end of the log if the store was
-//! not closed, and what is left to undo is returned.
+//! Opens a store together with its log. If the store was not closed, its pages are brought to the
+//! end of the log, and the transactions that are left to undo are returned.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,8 +28,8 @@ use crate::page::record_body::OrphanRoot;
 use crate::page::superblock::{Compression, Placement};
 use crate::pool::mini_transaction::kind;
 
-/// Returns where the log of the store at `path` is: beside its file, also if `path` is a symbolic
-/// link to that.
+/// Returns the path of the log of the store at `path`: beside the store's file, even if `path` is a
+/// symbolic link to that file.
 pub fn log_path(path: &Path) -> PathBuf {
     beside(path, "-log")
 }
@@ -37,21 +37,21 @@ pub fn log_path(path: &Path) -> PathBuf {
 /// A store's log, opened.
 pub(crate) struct OpenedLog {
     pub(crate) log: Arc<Log>,
-    /// Transactions to be undone; the pages are as they were at the end of the log.
+    /// Transactions to undo. The pages have their state at the end of the log.
     pub(crate) losers: Vec<Loser>,
-    /// Roots that nothing refers to.
+    /// Orphan roots, to which nothing refers.
     pub(crate) orphans: Vec<(PageId, OrphanRoot)>,
     pub(crate) next_tx: u64,
-    /// Numbers of entries of trees, by their owner ids, before losers are undone.
+    /// Number of entries of each tree, by owner id, before losers are undone.
     pub(crate) rows: Vec<(u32, u64)>,
     /// The recovery that ran, if the store was not closed.
     pub(crate) recovery: Option<Recovery>,
 }
 
-/// The pages of a store whose log is yet to be opened.
+/// The pages of a store whose log has not been opened yet.
 pub(crate) struct Unopened {
     pub(crate) pages: PageStore,
-    /// True if the store was not closed, so that it needs its log to be consistent.
+    /// True if the store was not closed, and needs its log to become consistent.
     needs_recovery: bool,
 }
 
@@ -63,8 +63,8 @@ impl OpenedLog {
     }
 }
 
-/// Opens a store's log at the superblock's log position: that of a checkpoint's record, once there
-/// was one.
+/// Opens a store's log at the superblock's log position: that of the last checkpoint's record, or 0
+/// before the first checkpoint.
 fn open_log(
     device: Arc<dyn Device>,
     pages: &PageStore,
@@ -76,9 +76,9 @@ fn open_log(
     }
 }
 
-/// Returns whether the store of the log on `device` was ever open: its first checkpoint ends its
-/// creation, and everything else follows. Returns `false` for what is no log; of a device that
-/// fails nobody knows, so `true`.
+/// Returns whether the store of the log on `device` was ever open. The first checkpoint ends the
+/// creation of a store, and an open store appends records behind it. Returns `false` if the device
+/// holds no log, and `true` if the device fails, since nobody knows then.
 pub(crate) fn was_in_use(device: Arc<dyn Device>) -> bool {
     device.length() > 0
         && Log::goes_on_behind(device, kind::CHECKPOINT).unwrap_or_else(|error| {
@@ -112,8 +112,9 @@ pub(crate) fn open_pages(
     opened.map(|(pages, needs_recovery)| Unopened { pages, needs_recovery })
 }
 
-/// Returns the error of a store on `device` that does not open. If its superblock is older than the
-/// log and names a page map, that map may be gone.
+/// Converts the error with which the store on `device` failed to open. If its page map cannot be
+/// read, the superblock may be older than the log and the map may be gone; the error then reports
+/// that.
 fn map_error(
     error: OpenError,
     device: &dyn Device,
@@ -128,8 +129,8 @@ fn map_error(
     error.into()
 }
 
-/// Opens the store on `device` to read it, if it was closed; its log, if there is one, knows
-/// whether the superblock is the latest. `page_size` is what the caller relies on, `None` for any.
+/// Opens the store on `device` to read it, if it was closed. Its log, if there is one, shows
+/// whether the superblock is the latest. The store must have the `page_size`; `None` accepts any.
 pub(crate) fn open_to_read(
     device: Arc<dyn Device>,
     page_size: Option<PageSize>,
@@ -144,11 +145,12 @@ pub(crate) fn open_to_read(
     Ok(pages)
 }
 
-/// Reads what opening a store that was closed needs of its log, on `device`: how many entries trees
-/// have. Nothing is written.
+/// Reads the trees' numbers of entries from the log on `device` of a closed store, and checks that
+/// the superblock is the latest. Opening the store needs nothing else of the log. Nothing is
+/// written.
 ///
 /// # Errors
-/// As opening it.
+/// As opening the store.
 pub(crate) fn read_closed(
     pages: &PageStore,
     device: Arc<dyn Device>,
@@ -161,8 +163,8 @@ pub(crate) fn read_closed(
     Ok(rows)
 }
 
-/// Opens the log of a store, and recovers the store if it was not closed. `log` returns the log's
-/// device or, called with `true`, a new and empty one.
+/// Opens the log of a store, and recovers the store if it was not closed. `log(false)` returns the
+/// log's device, `log(true)` a new and empty one.
 pub(crate) fn open(
     store: Unopened,
     log: impl Fn(bool) -> Result<Arc<dyn Device>, OpenLogError>,
@@ -277,13 +279,14 @@ fn recover(
     Ok(OpenedLog { log, losers, orphans, next_tx, rows, recovery })
 }
 
-/// Opens the log's file beside the store at `path`; creates one if it is to be `empty`.
+/// Opens the log's file beside the store at `path`. With `empty`, replaces it by a new file
+/// instead.
 pub(crate) fn log_file(
     path: &Path,
     empty: bool,
     file: &FileOptions,
 ) -> Result<Arc<dyn Device>, OpenLogError> {
-    // The name may be a link to where the log is to be.
+    // The name may be a link to the log's real path.
     let (store, path) = (path, real_path(&log_path(path)));
     let exists = path.exists();
     if exists && !empty {
@@ -293,7 +296,7 @@ pub(crate) fn log_file(
         return Err(OpenLogError::Missing { path });
     }
     if exists {
-        // The store that is open does not need it, whatever it holds.
+        // The store that is being opened does not need the old log, whatever it holds.
         let removed = std::fs::remove_file(&path);
         removed.map_err(|source| OpenLogError::OldLog {
             path: path.clone(),
@@ -313,7 +316,7 @@ pub(crate) fn log_file(
     match create() {
         Ok(device) => Ok(Arc::new(device)),
         Err(error) => {
-            // It is empty.
+            // The file is still empty.
             let _ = std::fs::remove_file(&path);
             Err(error)
         }

@@ -1,10 +1,10 @@
-//! Log salvage: opening a store whose log is damaged fails with an error that names what is lost
-//! or, on request, gives the store as it was at the damage.
+//! Log salvage: opens a store whose log is damaged. Opening fails with an error that names the
+//! losses or, on request, restores the store as it was at the damage.
 //!
-//! `examine.rs` argues when that is possible, and `log/cut.rs` in which order the log is cut, so
+//! `examine.rs` shows when that is possible, and `log/cut.rs` in which order the log is cut, so
 //! that a crash may interrupt it. Everything is examined before anything is written. Once the log
-//! is cut, the store is one that a crash left, and it is opened like any other: so a salvage that
-//! was interrupted is repeated, or has become an ordinary recovery.
+//! is cut, the store is like one after a crash, and is opened like any other. So an interrupted
+//! salvage is repeated, or has become an ordinary recovery.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::report::Salvaged;
 use crate::io::PageStore;
 use crate::log::{Log, LogError, LogOptions};
 
-/// Returns whether the error may be due to damage in a log of which the rest can be read.
+/// Returns whether the error may come from a log that is damaged, but readable elsewhere.
 fn is_damage(error: &LogError) -> bool {
     matches!(
         error,
@@ -34,11 +34,11 @@ fn is_damage(error: &LogError) -> bool {
     )
 }
 
-/// Returns the report of a new log for `store`, which was closed: opening its log on `device`
-/// failed with `error`.
+/// Returns the report of a new log for `store`, which was closed, and whose log on `device` failed
+/// to open with `error`.
 ///
 /// # Errors
-/// No `salvage` was asked for, or it is another store's log, or another version's.
+/// If `salvage` is not set, or the log belongs to another store or another version.
 pub(crate) fn closed(
     error: LogError,
     store: &PageStore,
@@ -61,11 +61,11 @@ pub(crate) fn closed(
     Ok(Salvaged { at, is_new_log: true, ..Salvaged::default() })
 }
 
-/// Cuts the log on `device` off at the damage that recovery of `store` failed with, if salvage was
-/// asked for and leaves a store that is whole.
+/// Cuts off the log on `device` at the damage that recovery of `store` failed with, if salvage was
+/// requested and leaves a consistent store.
 ///
 /// # Errors
-/// The damage, or `error` if it is another. Nothing is changed then.
+/// The damage, or `error` if it has another cause. Nothing is changed then.
 pub(crate) fn cut(
     error: RecoveryError,
     store: &PageStore,
@@ -94,7 +94,7 @@ pub(crate) fn cut(
     Ok(Salvaged { at: damage.at, lost: damage.lost, pages_read, is_new_log: false })
 }
 
-/// The log's own errors are reported as such.
+/// Converts an error; the log's own errors are reported as such.
 fn plain(error: RecoveryError) -> OpenLogError {
     match error {
         RecoveryError::Log(error) => error.into(),
@@ -109,8 +109,8 @@ fn named(mut pages: StrayPages, names: &BTreeMap<u32, String>) -> StrayPages {
     pages
 }
 
-/// Returns the damage of the log that `error` means, if undo found that a record below the log's
-/// end is missing; `None` if the error has another cause.
+/// Returns the damage of the log behind `error`, if undo misses a record below the log's end;
+/// `None` if the error has another cause.
 pub(crate) fn undo_damage(error: &LogError, log: &Log, checkpoint: Lsn) -> Option<LogDamage> {
     let (LogError::NoRecord { path, at }
     | LogError::Missing { path, at }

@@ -18,7 +18,7 @@
 pub enum Phase {
     /// The log is read; counted in bytes.
     Analysis,
-    /// Pages are made anew and written; counted in pages.
+    /// Pages are rebuilt and written; counted in pages.
     Redo,
     /// Uncommitted transactions are undone; counted in transactions.
     Undo,
@@ -38,7 +38,7 @@ pub enum Phase {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Which part.
+    /// Current phase.
     pub phase: Phase,
     /// Work done in the phase.
     pub done: u64,

@@ -1,4 +1,5 @@
-//! Redo by one thread: sections of the log come in, whole pages are written to the store.
+//! Redo by one thread: it applies sections of log records to pages, and writes each finished page
+//! to the store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,33 +14,33 @@ use crate::log::Log;
 use crate::page::PageHeader;
 use crate::page::record_body::{Section, sections};
 
-/// Pages read together.
+/// Number of pages read together.
 const READS: usize = 64;
 
-/// Applies a structure's physiological redo record to a page; returns `false`, and the page may be
-/// anything, if it does not fit the page.
+/// Applies a structure's physiological redo record to a page. Returns `false` if the record does
+/// not fit the page, whose content is then undefined.
 pub type ApplyRedoNote = fn(page: &mut [u8], note: &[u8]) -> bool;
 
-/// A section of a record.
+/// One section of a log record, about one page.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) page: PageId,
-    /// The record.
+    /// Start of the record; `end` is its end.
     pub(super) start: Lsn,
     pub(super) end: Lsn,
-    /// Beginning and end of the section in the batch's bytes.
+    /// Start of the section in the batch's bytes; `to` is its end.
     pub(super) from: usize,
     pub(super) to: usize,
-    /// True if it is the page's first section, and the page must be read from storage before.
+    /// True if this is the page's first section and the page must first be read from storage.
     pub(super) needs_page: bool,
-    /// True if no later record is about the page.
+    /// True if no later record changes the page.
     pub(super) is_last: bool,
 }
 
 /// Progress of redo.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// Pages that are as they were at the end of the log.
+    /// Number of pages that have reached their state at the end of the log.
     pub(super) done: AtomicU64,
     /// Number of pages that had to be written.
     pub(super) written: AtomicU64,
@@ -48,27 +49,29 @@ pub(super) struct Tally {
 /// A page that is being rebuilt.
 struct Growing {
     bytes: AlignedBuffer,
-    /// LSN of the version that storage has, if it began with that.
+    /// LSN of the version read from storage; 0 once an image has replaced it.
     stored: Lsn,
-    /// True if a record was applied to it.
+    /// True if a record has been applied to the page.
     is_changed: bool,
 }
 
-/// Sections for one thread, in the order of the log. A record is not torn apart.
+/// Sections for one thread, in the order of the log. A record's sections are never split between
+/// batches.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) bytes: Vec<u8>,
     pub(super) pieces: Vec<Piece>,
 }
 
-/// The pages of one thread.
+/// The pages of one redo thread.
 pub(super) struct Rebuild<'a> {
     store: &'a PageStore,
     log: &'a Log,
     note: ApplyRedoNote,
-    /// Work of all threads.
+    /// Progress of all redo threads.
     tally: &'a Tally,
-    /// Number of whole pages that are kept until all of them are written: adjacent ones together.
+    /// Number of finished pages to gather before a write, so that adjacent pages are written
+    /// together.
     whole_max: usize,
     growing: HashMap<PageId, Growing>,
     whole: Vec<(PageId, AlignedBuffer)>,
@@ -87,7 +90,7 @@ impl<'a> Rebuild<'a> {
         Rebuild { store, log, note, tally, whole_max, growing, whole, spare }
     }
 
-    /// Applies the pieces of `batch`, and writes what has become whole, if that is enough.
+    /// Applies the pieces of `batch`, and writes the finished pages once enough have gathered.
     pub(super) fn apply(&mut self, batch: &Batch) -> Result<(), RecoveryError> {
         self.read(batch)?;
         for piece in &batch.pieces {
@@ -99,7 +102,7 @@ impl<'a> Rebuild<'a> {
             })?;
         }
         for piece in batch.pieces.iter().filter(|piece| piece.is_last) {
-            // One record may say several things about a page.
+            // One record may have several pieces about a page; only the first finds the page here.
             debug_assert!(piece.from <= piece.to, "a piece has its section in the batch");
             match self.growing.remove(&piece.page) {
                 Some(Growing { bytes, is_changed: true, .. }) => {
@@ -115,7 +118,7 @@ impl<'a> Rebuild<'a> {
         if self.whole.len() >= self.whole_max { self.write() } else { Ok(()) }
     }
 
-    /// Reads the pages that the batch begins with.
+    /// Reads from storage the pages whose rebuilding begins in the batch without an image.
     fn read(&mut self, batch: &Batch) -> Result<(), RecoveryError> {
         let wanted: Vec<PageId> =
             batch.pieces.iter().filter(|piece| piece.needs_page).map(|piece| piece.page).collect();
@@ -190,7 +193,7 @@ impl<'a> Rebuild<'a> {
         Ok(())
     }
 
-    /// Writes all that is whole. Nothing else is left at the end of a pass.
+    /// Writes all finished pages. At the end of a pass no other pages are left.
     pub(super) fn write(&mut self) -> Result<(), RecoveryError> {
         let mut writes: Vec<PageWrite<'_>> = self
             .whole
@@ -201,7 +204,7 @@ impl<'a> Rebuild<'a> {
             return Ok(());
         }
         match self.store.write_batch(&mut writes) {
-            // What recovery has superseded makes room, once a map is durable that does without it.
+            // A durable map without the superseded versions makes their places free.
             Err(WriteError::NoPlace(_)) => {
                 generation::save_map(self.store, self.log)?;
                 self.store.write_batch(&mut writes)?;

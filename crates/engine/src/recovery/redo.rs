@@ -1,15 +1,15 @@
-//! Redo, the second pass over the log: pages are rebuilt.
+//! Redo, the second pass over the log: it rebuilds pages.
 //!
-//! The calling thread reads the log in order and deals out what it says about pages; others apply
-//! it, each to the pages that are its own (rule 11), and write those that are whole. Reading in
-//! order is what drives and operating systems do best, and costs one pass over the log, whatever
-//! the number of records per page. What would have to be looked up page by page, 100 bytes here
-//! and there, would be read in blocks of 4 KiB, most of them many times.
+//! The calling thread reads the log in order and distributes its sections about pages. Other
+//! threads apply them, each to its own pages (rule 11), and write the finished pages. Drives and
+//! operating systems are best at reading in order, and that costs one pass over the log, whatever
+//! the number of records per page. Looking up records page by page, 100 bytes here and there, would
+//! read blocks of 4 KiB, most of them many times.
 //!
-//! Memory holds the pages between the first record of interest and the last one: the first is their
-//! last image or, where pages are written out of place, may be any, and is applied to what storage
-//! has. If they are too many, those that come too late wait for another pass, which begins at the
-//! first of their records.
+//! Memory holds each page from its first record of interest to its last one. The first one is the
+//! page's last image. Where pages are written out of place, it may be any record, and is applied to
+//! the version on storage. If too many pages are in memory, further ones wait for another pass,
+//! which begins at the first of their records.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -35,36 +35,36 @@ use crate::lock::is_interrupted;
 use crate::log::Log;
 use crate::page::record_body::{Section, sections};
 
-/// Bytes of a batch, about, where there is memory: enough that handing it over costs nothing beside
-/// applying it; and the least.
+/// Approximate size of a batch in bytes: the largest, and the smallest. With the largest, handing a
+/// batch over costs little beside applying it; little memory makes batches smaller.
 const BATCH_BYTES: (usize, usize) = (256 << 10, 16 << 10);
 
-/// Batches that may wait for a thread.
+/// Number of batches that may wait for a thread.
 const QUEUE: usize = 4;
 
-/// Bytes of whole pages that a thread gathers before it writes them, at most.
+/// Maximum number of bytes of finished pages that a thread gathers before it writes them.
 const GATHER_BYTES_MAX: usize = 8 << 20;
 
-/// Pages that go to one thread together, so that it can write neighbours as one.
+/// Number of adjacent pages that go to the same thread, so that it can write them together.
 const NEIGHBOURS: u64 = 64;
 
-/// The memory of redo: an eighth is for batches, a quarter for whole pages that are gathered to be
-/// written, and the rest for pages that are being rebuilt.
+/// Division of redo's memory: an eighth is for batches, a quarter for finished pages gathered for
+/// writing, and the rest for pages that are being rebuilt.
 struct Shares {
     batch_bytes: usize,
-    /// Pages that a thread gathers.
+    /// Number of finished pages that a thread gathers.
     gathered: usize,
-    /// Pages that are being rebuilt at a time, by all threads.
+    /// Number of pages that all threads together rebuild at a time.
     live: usize,
 }
 
 impl Shares {
     fn of(options: &RedoOptions, threads: usize, page_bytes: usize) -> Shares {
         let memory = options.memory_bytes;
-        // Each thread has one at hand, and one is being dealt out to it.
+        // Besides its queue, each thread has one batch at hand, and one is being filled for it.
         let batches = threads * (QUEUE + 2);
         let (most, least) = BATCH_BYTES;
-        // Aligned memory takes as much again, up to that alignment.
+        // An aligned buffer takes up to the alignment in addition.
         let page = page_bytes + BUFFER_ALIGNMENT;
         Shares {
             batch_bytes: (memory / 8 / batches).clamp(least, most),
@@ -77,9 +77,9 @@ impl Shares {
 /// Settings of redo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RedoOptions {
-    /// Threads that apply records, beside the one that reads the log. At least 1.
+    /// Number of threads that apply records, besides the one that reads the log. At least 1.
     pub threads: usize,
-    /// Memory for pages, in bytes. Less than they need costs further passes over the log.
+    /// Memory for pages, in bytes. If the pages need more, redo takes further passes over the log.
     pub memory_bytes: usize,
 }
 
@@ -92,16 +92,17 @@ impl Default for RedoOptions {
 /// Result of redo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Redone {
-    /// Pages written.
+    /// Number of pages written.
     pub pages: u64,
-    /// Bytes of the log read.
+    /// Number of bytes of the log read.
     pub bytes: u64,
-    /// Passes over the log.
+    /// Number of passes over the log.
     pub passes: u64,
 }
 
-/// Rebuilds all pages that `analysis` found in `log`, writes them to `store`, which grows to their
-/// length, and syncs it. `note` applies the physiological redo records of structures.
+/// Rebuilds all pages that `analysis` found in `log`, writes them to `store` and syncs it. The
+/// store first grows to its length at the end of the log. `note` applies the physiological redo
+/// records of structures.
 ///
 /// # Errors
 /// If log or store fail, or a record does not fit its page. Some pages may be written then, which
@@ -157,29 +158,29 @@ pub fn redo(
 /// The page that a section is applied to.
 struct Wants {
     page: PageId,
-    /// True if the page is to be read from storage before.
+    /// True if the page must first be read from storage.
     needs_page: bool,
-    /// True if no other record is about the page.
+    /// True if no later record is about the page.
     is_last: bool,
 }
 
 /// One pass over the log.
 struct Pass<'a> {
     wanted: &'a PageIndex,
-    /// Pages between their first record and their last one, and how many may be.
+    /// Pages in memory, between their first record and their last one; at most `live_max`.
     live: HashSet<PageId>,
     live_max: usize,
-    /// Pages for which there was no room.
+    /// Pages for which there was no room: they wait for the next pass.
     late: HashSet<PageId>,
-    /// Pages of which the last record was seen.
+    /// Number of pages whose last record was read.
     ended: usize,
     /// Pages that end with the record being read.
     over: Vec<PageId>,
 }
 
 impl Pass<'_> {
-    /// Reads `log` from `start` on. Returns how many bytes that was, and for which pages there was
-    /// no room.
+    /// Reads `log` from `start` on. Returns the number of bytes read, and the pages for which there
+    /// was no room.
     fn run(
         mut self,
         log: &Log,
@@ -188,7 +189,7 @@ impl Pass<'_> {
         report: &mut dyn FnMut(),
     ) -> Result<(u64, HashSet<PageId>), RecoveryError> {
         let read = self.read(log, start, &mut hands, report);
-        // What the threads say comes first: a thread that ended early is why reading did, too.
+        // Errors of the threads come first: a thread that ended early made reading end early, too.
         hands.finish()?;
         let end = read?;
         match self.live.iter().next() {
@@ -283,14 +284,14 @@ impl Pass<'_> {
     }
 }
 
-/// The threads that apply.
+/// The threads that apply records.
 struct Hands<'s> {
     threads: Vec<ScopedJoinHandle<'s, Result<(), RecoveryError>>>,
     queues: Vec<SyncSender<Batch>>,
     batches: Vec<Batch>,
-    /// Bytes at which a batch is long enough.
+    /// Size in bytes at which a batch is handed over.
     batch_bytes: usize,
-    /// A thread ended.
+    /// True if a thread has ended early.
     is_broken: bool,
 }
 
@@ -313,7 +314,7 @@ impl<'s> Hands<'s> {
         Hands { threads, queues, batches, batch_bytes, is_broken: false }
     }
 
-    /// Puts `piece`, the section `bytes`, aside for the thread of its page.
+    /// Adds `piece`, whose section is `bytes`, to the batch of its page's thread.
     #[inline]
     fn deal(&mut self, mut piece: Piece, bytes: &[u8]) {
         let to = (piece.page.0 / NEIGHBOURS) as usize % self.batches.len().max(1);
@@ -329,7 +330,8 @@ impl<'s> Hands<'s> {
         batch.pieces.push(piece);
     }
 
-    /// Hands over the batches that are long enough; between two records. Says whether any was.
+    /// Hands over the batches that are long enough; called between two records. Returns `true` if
+    /// there was one.
     #[inline]
     fn pass_on(&mut self) -> bool {
         let mut any = false;
@@ -349,11 +351,11 @@ impl<'s> Hands<'s> {
         let bytes = Vec::with_capacity(batch.bytes.len());
         let pieces = Vec::with_capacity(batch.pieces.len());
         let full = std::mem::replace(batch, Batch { bytes, pieces });
-        // A thread that ended says why when it is joined.
+        // A thread that ended early returns its error when it is joined.
         self.is_broken |= queue.send(full).is_err();
     }
 
-    /// Hands over the rest and waits until all of it is written.
+    /// Hands over the remaining batches and waits until all pages are written.
     fn finish(mut self) -> Result<(), RecoveryError> {
         for at in 0..self.batches.len() {
             self.send(at);

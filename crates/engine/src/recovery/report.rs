@@ -22,14 +22,14 @@ use crate::recovery::LostRecords;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Salvaged {
-    /// Position of the damage in the log; the store is as it was there.
+    /// Position of the damage in the log. The store has the state that it had there.
     pub at: Lsn,
-    /// Records behind that could have been read; nothing of them is in the store.
+    /// Readable records behind the damage; the store has none of their changes.
     pub lost: LostRecords,
-    /// Pages that were read to see that none is newer.
+    /// Number of pages that were read to check that none is newer.
     pub pages_read: u64,
-    /// The store had been closed and was whole without its log, which is a new one now. Nothing
-    /// was lost.
+    /// True if the store had been closed, and was whole without its log. It has a new log now, and
+    /// nothing was lost.
     pub is_new_log: bool,
 }
 
@@ -50,21 +50,22 @@ pub struct Salvaged {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// Records read.
+    /// Number of log records read.
     pub records: u64,
-    /// Bytes of the log read.
+    /// Number of bytes of the log read.
     pub log_bytes: u64,
-    /// Bytes behind the last whole record that were cut off: never acknowledged as durable.
+    /// Number of bytes cut off behind the last whole record, which were never acknowledged as
+    /// durable.
     pub cut_bytes: u64,
-    /// Pages made anew.
+    /// Number of pages rebuilt.
     pub pages: u64,
-    /// Transactions that had not ended.
+    /// Number of transactions that had not ended.
     pub losers: u64,
-    /// Their changes that were undone.
+    /// Number of changes of those transactions that were undone.
     pub undone: u64,
-    /// Large values and structures that nothing referred to, freed.
+    /// Number of large values and structures freed because nothing referred to them.
     pub freed: u64,
-    /// Time of it all.
+    /// Duration of the recovery.
     pub elapsed: Duration,
     /// The losses, if the log was damaged.
     pub salvaged: Option<Salvaged>,

@@ -1,4 +1,4 @@
-//! Analysis and redo together: afterwards only undo of losers is left.
+//! Runs analysis and redo; afterwards only the undo of losers is left.
 
 use super::analysis::Analysis;
 use super::checkpoint::Checkpoint;
@@ -15,7 +15,7 @@ use crate::log::Log;
 /// Findings and results of recovery.
 #[derive(Debug)]
 pub struct Recovered {
-    /// The checkpoint that it began with.
+    /// The checkpoint that recovery began with.
     pub checkpoint: Checkpoint,
     /// Analysis of the log; the losers are yet to be undone.
     pub analysis: Analysis,
@@ -23,12 +23,12 @@ pub struct Recovered {
     pub redone: Redone,
 }
 
-/// Brings the pages of `store`, which was opened to be recovered, and its map of pages in use to
-/// the end of `log`.
+/// Brings the pages of `store`, which was opened for recovery, and its map of pages in use to the
+/// end of `log`.
 ///
 /// # Errors
-/// If the log cannot be read or understood, or the store not be written. Recovery may then
-/// restart (rule 12).
+/// If the log cannot be read or decoded, or the store cannot be written. Recovery may then restart
+/// (rule 12).
 pub fn recover(
     store: &PageStore,
     log: &Log,

@@ -1,26 +1,27 @@
-//! The sweep of dirty pages between two checkpoints: pages are written as the log grows, so that a
-//! checkpoint finds hardly anything left to write, and durable commits do not wait behind a burst.
+//! Sweeps dirty pages between two checkpoints. Pages are written as the log grows, so a checkpoint
+//! finds little left to write, and durable commits do not wait behind a burst.
 //!
 //! A page is due once the log has grown by a certain number of bytes, the page's *age*, since its
-//! recLSN. To find which ones are due, all frames are looked at once for each *step* of the log;
-//! what becomes due within the step is listed, and written as the log's tail passes it.
+//! recLSN. All frames are scanned once per *step* of the log. A scan lists the pages that become
+//! due within the step; they are written as the log's tail passes them.
 
 use millpond_base::{FrameId, Lsn};
 
 /// The pages that become due before the log reaches [`Sweep::until`].
 #[derive(Debug, Default)]
 pub(crate) struct Sweep {
-    /// By recLSN, the least one last.
+    /// Listed frames with their recLSNs, the lowest one last.
     due: Vec<(Lsn, FrameId)>,
-    /// Pages with a recLSN before this were listed.
+    /// Bound of the last scan: pages with a recLSN before it were listed.
     until: Lsn,
 }
 
 impl Sweep {
-    /// Returns the frames whose pages have a recLSN before `bound`, the least one first. `list`
-    /// gives the dirty frames with a recLSN before the one that it is given, in any order; it is
-    /// asked no more than once, and only if `bound` is behind what was listed; it is then asked for
-    /// those up to `step` bytes behind `bound`.
+    /// Returns the frames whose pages have a recLSN before `bound`, lowest recLSN first.
+    ///
+    /// `list(lsn)` returns the dirty frames with a recLSN before `lsn`, in any order. It is called
+    /// at most once, and only if `bound` is past the last scan; the new scan then reaches `step`
+    /// bytes past `bound`.
     pub(crate) fn advance(
         &mut self,
         bound: Lsn,
@@ -60,7 +61,7 @@ mod tests {
         assert_eq!(due(150, 300), []);
         assert_eq!(due(400, 300), []);
         assert_eq!(due(450, 300), [FrameId(2)]);
-        // What is dirty still is listed once more.
+        // Pages that are still dirty are listed again.
         assert_eq!(due(701, 300), [FrameId(1), FrameId(2), FrameId(0)]);
         assert_eq!(due(1000, 300), [FrameId(3)]);
         assert_eq!(due(1002, 300), [FrameId(1), FrameId(2), FrameId(0), FrameId(3)]);

@@ -1,6 +1,6 @@
-//! Undo, the last part of a recovery: losers are undone, and orphans are freed. All pages are as
-//! they were at the end of the log by now, so both are ordinary operations, which are logged like
-//! any other: a crash meanwhile costs nothing but time.
+//! Undo, the last part of recovery: losers are undone, and orphans are freed. All pages have their
+//! state at the end of the log by now. So both are ordinary operations, logged like any other, and
+//! a crash during them costs only time.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
@@ -31,15 +31,15 @@ pub(crate) trait HoldsStructure {
     fn as_structure(&self) -> Option<&dyn Structure>;
 }
 
-/// Returns the structure whose pages carry an owner id, opened and held by `T`.
+/// Opens the structure with the given owner id, held open by a `T`.
 pub(crate) type StructureOf<'f, T, E> = dyn FnMut(u32) -> Result<Option<T>, E> + 'f;
 
 /// Result of undo.
 pub(crate) struct Undone {
-    /// Records that were undone.
+    /// Number of records undone.
     pub records: u64,
-    /// Stamps of large values that were undone, but could not be freed. They are still orphans,
-    /// below anchors of this pool: a second anchor would be a second parent.
+    /// Stamps of large values that were undone but could not be freed. They remain orphans, below
+    /// anchors of this pool: a second anchor would be a second parent.
     pub kept: HashSet<u64>,
 }
 
@@ -111,7 +111,8 @@ fn undo_and_free(
     kept: &mut HashSet<u64>,
 ) -> Result<Lsn, UndoError> {
     let outcome = undo_one(structure, actor, undo, None)?;
-    // It is undone. What cannot be freed stays an orphan, and blocks no transaction.
+    // The undo itself is done. A value that cannot be freed stays an orphan, and blocks no
+    // transaction.
     if let Some(gone) = outcome.gone
         && let Some(tree) = structure.large_values()
     {
@@ -127,11 +128,11 @@ fn undo_and_free(
     Ok(outcome.at)
 }
 
-/// Frees all orphans but the values with the stamps `kept`; returns the number of their roots. They
-/// were written to `store` by redo, or when it was closed, and have not changed since.
+/// Frees all orphans except the values with the stamps `kept`; returns the number of roots freed.
+/// The pages were written to `store` by redo, or when it was closed, and have not changed since.
 ///
-/// No reachable entry is lost with an orphan's page that cannot be read: a warning names it, its
-/// root stays an orphan, and is tried again when the store is opened the next time.
+/// An orphan's page that cannot be read costs no reachable entry. A warning names it, and its root
+/// stays an orphan, which the next opening tries to free again.
 pub(crate) fn free_orphan<M: PoolStrategy>(
     pool: &Arc<Pool<M>>,
     store: &PageStore,
@@ -162,7 +163,7 @@ fn free_one<M: PoolStrategy>(
 ) -> Result<(), UndoError> {
     Storage::read(store, root, bytes)?;
     let owner = PageHeader::read(bytes).owner;
-    // Nothing was put into it yet, unless it is an older page.
+    // An older page may have no stamp either, but has content; a bare page has neither.
     if what.stamp == 0 && bytes.iter().skip(PAGE_HEADER).all(|byte| *byte == 0) {
         return Ok(free_bare(pool, root)?);
     }

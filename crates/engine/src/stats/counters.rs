@@ -1,22 +1,23 @@
 //! Event counters: one cache-line-padded row of cells per thread.
 //!
-//! Everything that the papers plot has its cell. A count must not cost what it counts: a hit is
-//! some ten nanoseconds, so an addition is a load and a store to a line that no other thread
-//! writes ([`thread_slot`] documents how a thread gets one); only threads beyond the sixty-third
-//! share a row and add atomically. Reading sums all rows, relaxed: a snapshot that is taken while
-//! threads run may have an event of one counter without its companion of another, but misses
-//! nothing that happened before.
+//! Every event that the papers plot has its cell. A count must be cheaper than its event. A hit
+//! takes some ten nanoseconds, so an addition is a load and a store to a line that no other thread
+//! writes ([`thread_slot`] documents how a thread gets one). Only threads beyond the sixty-third
+//! share a row and add atomically. Reading sums all rows, relaxed. A snapshot that is taken while
+//! threads run may have an event of one counter without its companion of another, but it includes
+//! everything that happened before.
 //!
-//! The list `for_each_statistic` is the only place where a statistic is named. The enums here,
-//! the fields of `Stats`, its JSON, its Prometheus text and its table all come from it.
+//! The list `for_each_statistic` is the only place that names a statistic. The enums here, the
+//! fields of `Stats`, its JSON, its Prometheus text and its table all come from it.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::stats::thread_slot::{OWNED, SLOTS, thread_slot};
 
-/// Hands the list of all statistics to the macro `$callback`: counters, gauges, timings, each as
-/// `Variant field "what it counts";`, timings with whether each event is timed, or a sample.
+/// Passes the list of all statistics to the macro `$callback`: counters, gauges and timings, each
+/// as `Variant field "description";`. A timing also states whether each event is timed, or a
+/// sample.
 macro_rules! for_each_statistic {
     ($callback:ident) => {
         $callback! {
@@ -184,10 +185,10 @@ macro_rules! statistic_enum {
         }
 
         impl $name {
-            /// All of them, in the order of their declaration.
+            /// All statistics of this kind, in the order of their declaration.
             pub const ALL: &[$name] = &[$($name::$variant),*];
 
-            /// The name in JSON and in Prometheus' text.
+            /// Returns the name in JSON and in Prometheus' text.
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => stringify!($field),)* }
             }
@@ -222,22 +223,22 @@ macro_rules! statistic_enums {
         timings { $($timing:ident $time:ident $how:ident $help:literal;)* }
     ) => {
         statistic_enum! {
-            /// Something that only grows.
+            /// A statistic that only grows.
             Counter: $($counters)*
         }
         statistic_enum! {
-            /// Something that grows and shrinks.
+            /// A statistic that grows and shrinks.
             Gauge: $($gauges)*
         }
         statistic_enum! {
-            /// Something whose latency is recorded, see
+            /// An operation whose latency is recorded, see
             /// [`Latencies`](crate::stats::histogram::Latencies).
             Timing: $($timing $time $help;)*
         }
 
         impl Timing {
             /// Returns `true` if only a sample of the events is timed, because they are shorter
-            /// than a look at the clock or hardly longer.
+            /// than reading the clock, or hardly longer.
             pub const fn is_sampled(self) -> bool {
                 match self { $(Timing::$timing => is_sampled!($how),)* }
             }
@@ -255,7 +256,7 @@ const CELLS: usize = COUNTERS + Gauge::ALL.len();
 struct Row([AtomicU64; CELLS]);
 
 impl Row {
-    /// Adds with wrap-around, which makes a subtraction an addition, too.
+    /// Adds with wrap-around, so that it can also subtract.
     #[inline(always)]
     fn add(&self, slot: usize, cell: usize, amount: u64) {
         let cell = &self.0[cell];
@@ -279,8 +280,8 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// All at zero. About 64 KiB, which never are on the stack: a store is opened by a thread that
-    /// has no more.
+    /// Returns counters that are all zero. Their 64 KiB or so are never on the stack, which may be
+    /// no larger in a thread that opens a store.
     pub fn new() -> Counters {
         let row = |_| Row(std::array::from_fn(|_| AtomicU64::new(0)));
         let rows: Box<[Row]> = (0..SLOTS).map(row).collect();
@@ -288,7 +289,7 @@ impl Counters {
         Counters { rows: rows.try_into().expect("a row for each slot") }
     }
 
-    /// The calling thread's row, for several counts in a row.
+    /// Returns the calling thread's row, for several counts in a row.
     #[inline(always)]
     pub fn here(&self) -> Here<'_> {
         self.of(thread_slot())
@@ -312,31 +313,31 @@ impl Counters {
         self.here().add(counter, amount);
     }
 
-    /// One more.
+    /// Adds one to `gauge`.
     #[inline(always)]
     pub fn raise(&self, gauge: Gauge) {
         self.shift(gauge, 1);
     }
 
-    /// One less; another thread may have raised it.
+    /// Subtracts one from `gauge`; another thread may have added it.
     #[inline(always)]
     pub fn lower(&self, gauge: Gauge) {
         self.shift(gauge, -1);
     }
 
-    /// Adds `by`, which may be negative.
+    /// Adds `by`, which may be negative, to `gauge`.
     #[inline(always)]
     pub fn shift(&self, gauge: Gauge, by: i64) {
         let here = self.here();
         here.row.add(here.slot, COUNTERS + gauge as usize, by.cast_unsigned());
     }
 
-    /// The sum over all threads. Reads [`SLOTS`] cache lines: not for the hot path.
+    /// Returns the sum over all threads. Reads [`SLOTS`] cache lines: not for the hot path.
     pub fn get(&self, counter: Counter) -> u64 {
         self.sum(counter as usize)
     }
 
-    /// The present level, 0 where a lowering was seen and its raising not yet.
+    /// Returns the present level, or 0 if a decrement was read and its increment was not.
     pub fn level(&self, gauge: Gauge) -> u64 {
         let level = self.sum(COUNTERS + gauge as usize).cast_signed();
         level.max(0).cast_unsigned()

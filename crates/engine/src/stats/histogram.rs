@@ -1,10 +1,10 @@
 //! Latencies, recorded without a latch and without an allocation per event.
 //!
-//! A histogram has one bucket per value below 16 ns and sixteen per power of two above, up to
-//! 2⁴¹ ns (37 minutes): a value is known to within 1/16. Every thread slot has histograms of its
-//! own, allocated when its first value comes (about 39 KiB), so that recording is two plain
-//! loads and stores (bucket and sum) on lines of the thread's own; see
-//! [`thread_slot`](crate::stats::thread_slot). A snapshot merges them.
+//! A histogram has one bucket per value below 16 ns and sixteen per power of two above, up to 2⁴¹
+//! ns (37 minutes): a value is known to within 1/16. Every thread slot has its own histograms,
+//! allocated at its first value (about 39 KiB). So recording is two plain loads and stores (bucket
+//! and sum) on lines that only this thread writes; see [`thread_slot`](crate::stats::thread_slot).
+//! A snapshot merges them.
 //!
 //! ```text
 //! value   0 … 15          bucket = value
@@ -12,12 +12,11 @@
 //! value  2⁴¹ …            the last bucket
 //! ```
 //!
-//! Reading the clock costs some 20 ns, twice per event. That is nothing beside an I/O and much
-//! beside a lookup, so those timings that belong to operations in memory are *sampled*: one event
-//! in n on average, at gaps drawn at random, because with a fixed gap a thread that alternates
-//! between two operations would have only one of them timed. Percentiles of the sample are those
-//! of all events; how many events there were is a
-//! [`Counter`](crate::stats::counters::Counter).
+//! Reading the clock costs some 20 ns, twice per event. That is negligible beside an I/O and
+//! expensive beside a lookup. So timings of operations in memory are *sampled*: one event in n on
+//! average, at gaps drawn at random. With a fixed gap, a thread that alternates between two
+//! operations would have only one of them timed. Percentiles of the sample are those of all events;
+//! a [`Counter`](crate::stats::counters::Counter) has the number of events.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -29,12 +28,12 @@ use crate::stats::thread_slot::{OWNED, SLOTS, thread_slot};
 
 /// Buckets per power of two.
 const STEPS: usize = 16;
-/// Values of that many bits and more are counted in the last bucket.
+/// Values with more bits are counted in the last bucket.
 const BITS_MAX: u32 = 41;
 /// Buckets of a histogram.
 pub const BUCKETS: usize = STEPS * (BITS_MAX as usize - 3);
 
-/// The bucket that counts `value`.
+/// Returns the bucket that counts `value`.
 #[inline(always)]
 pub fn bucket_of(value: u64) -> usize {
     let value = value.min((1 << BITS_MAX) - 1);
@@ -46,8 +45,8 @@ pub fn bucket_of(value: u64) -> usize {
     STEPS * (exponent as usize - 3) + step
 }
 
-/// The smallest and the largest value that `bucket` counts; the last bucket, and what is beyond it,
-/// has no largest and reports 2⁴¹ − 1.
+/// Returns the smallest and the largest value that `bucket` counts. The last bucket has no largest
+/// value and reports 2⁴¹ − 1.
 pub fn range_of(bucket: usize) -> (u64, u64) {
     let bucket = bucket.min(BUCKETS - 1);
     if bucket < STEPS {
@@ -62,7 +61,7 @@ pub fn range_of(bucket: usize) -> (u64, u64) {
 #[cold]
 #[inline(never)]
 fn report_slow(timing: Timing, ns: u64) {
-    // How long a range lives is its user's business.
+    // The lifetime of a range is up to its user.
     if timing != Timing::ScanTime {
         tracing::info!(timing = timing.name(), took_us = ns / 1_000, "slow: {}", timing.help());
     }
@@ -109,9 +108,9 @@ impl Cells {
 pub struct Recorded {
     /// Number of values.
     pub count: u64,
-    /// Their sum, in ns.
+    /// Sum of the values, in ns.
     pub sum_ns: u64,
-    /// The largest, in ns.
+    /// Largest value, in ns.
     pub max_ns: u64,
     /// Values per bucket, see [`range_of`]; [`BUCKETS`] of them.
     pub buckets: Vec<u64>,
@@ -136,16 +135,16 @@ pub struct Latencies {
     slow_ns: AtomicU64,
 }
 
-/// Number of events of this thread to skip before the next timed one, for all timings and stores.
+/// Number of this thread's events to skip before the next timed one, for all timings and stores.
 struct Gap {
     left: Cell<u32>,
     random: Cell<u32>,
 }
 
 impl Gap {
-    /// Draws a gap of `period` on average: 0 to 2 · period − 2 events to let pass.
+    /// Draws a gap of `period` on average: 0 to 2 · period − 2 events to skip.
     fn draw(&self, period: u32) {
-        // Knuth's linear congruential generator; its high half is what is random.
+        // Knuth's linear congruential generator; only its high half is random.
         let random = self.random.get().wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         self.random.set(random);
         let choices = u64::from(period) * 2 - 1;
@@ -158,8 +157,8 @@ thread_local! {
 }
 
 impl Latencies {
-    /// Empty. Of the operations in memory, one in `sample_period` is timed (1: each; 0: none),
-    /// at most one in 2³⁰.
+    /// Returns empty latencies. One in `sample_period` of the operations in memory is timed (1:
+    /// each; 0: none), at most one in 2³⁰.
     pub fn new(sample_period: u32) -> Latencies {
         Latencies {
             rows: Box::new(std::array::from_fn(|_| OnceLock::new())),
@@ -168,19 +167,19 @@ impl Latencies {
         }
     }
 
-    /// From now on, events that are timed and take at least `slow` are reported to `tracing`; at
-    /// first, none are.
+    /// Reports timed events that take at least `slow` to `tracing` from now on; at first, none are
+    /// reported.
     pub fn report_from(&self, slow: Duration) {
         let ns = u64::try_from(slow.as_nanos()).unwrap_or(u64::MAX);
         self.slow_ns.store(ns, Ordering::Relaxed);
     }
 
-    /// One in how many events of `timing` is timed; 0: none.
+    /// Returns the sample period: one in this many events of `timing` is timed; 0: none.
     pub fn sample_period(&self, timing: Timing) -> u32 {
         if timing.is_sampled() { self.period } else { 1 }
     }
 
-    /// Reads the clock if this event shall be timed; give the answer to [`Latencies::stop`].
+    /// Reads the clock if this event is to be timed; pass the result to [`Latencies::stop`].
     #[inline(always)]
     pub fn start(&self, timing: Timing) -> Option<Instant> {
         if !timing.is_sampled() {
@@ -204,7 +203,7 @@ impl Latencies {
         Instant::now()
     }
 
-    /// Records how long the event took that began with [`Latencies::start`].
+    /// Records the duration of an event that began with [`Latencies::start`].
     #[inline(always)]
     pub fn stop(&self, timing: Timing, start: Option<Instant>) {
         if let Some(start) = start {
@@ -212,7 +211,7 @@ impl Latencies {
         }
     }
 
-    /// Records a latency in ns; one that is slow is reported, too ([`Latencies::report_from`]).
+    /// Records a latency in ns, and reports it if it is slow ([`Latencies::report_from`]).
     #[inline]
     pub fn record(&self, timing: Timing, ns: u64) {
         if ns >= self.slow_ns.load(Ordering::Relaxed) {
@@ -228,7 +227,7 @@ impl Latencies {
         Timing::ALL.iter().map(|_| Cells::new()).collect()
     }
 
-    /// All values of `timing` so far, merged over the threads.
+    /// Returns all values of `timing` so far, merged over the threads.
     pub fn merged(&self, timing: Timing) -> Recorded {
         let mut all = Recorded { count: 0, sum_ns: 0, max_ns: 0, buckets: vec![0; BUCKETS] };
         for row in self.rows.iter().filter_map(OnceLock::get) {

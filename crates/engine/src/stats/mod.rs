@@ -1,7 +1,6 @@
-//! Counters and timings of the engine: counters, gauges, latencies and waits, each thread's in a
-//! row of its own.
+//! Counters and timings of the engine: counters, gauges, latencies and waits, in a row per thread.
 //!
-//! A room that counts owns [`Statistics`]; what a store reports is the sum of those of all rooms.
+//! Each room has its own [`Statistics`]; a store reports the sum over all rooms.
 pub mod counters;
 pub mod histogram;
 mod statistics;

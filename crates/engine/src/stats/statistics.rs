@@ -12,14 +12,15 @@ pub struct Statistics {
 }
 
 impl Default for Statistics {
-    /// Like [`Statistics::new`], with frequent events not timed.
+    /// Returns [`Statistics::new`] with frequent events not timed.
     fn default() -> Statistics {
         Statistics::new(0)
     }
 }
 
 impl Statistics {
-    /// All at zero; one in `sample_period` of what happens often is timed (0: none).
+    /// Returns statistics that are all zero. One in `sample_period` of the frequent events is timed
+    /// (0: none).
     pub fn new(sample_period: u32) -> Statistics {
         Statistics { counters: Counters::new(), latencies: Latencies::new(sample_period) }
     }

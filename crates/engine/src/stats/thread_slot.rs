@@ -1,33 +1,33 @@
-//! Which slot of a per-thread table belongs to the calling thread.
+//! The calling thread's slot in per-thread tables.
 //!
-//! Statistics are written at every page reference, so the writes of two threads must never meet
-//! in a cache line. A thread therefore gets a slot of its own the first time that it asks, the
-//! same one in every table of the process, and hands it on when it ends. There are [`OWNED`] of
-//! them; a thread that comes when all are taken uses [`SHARED`], where additions must be atomic.
+//! Statistics are written at every page reference, so the writes of two threads must never meet in
+//! a cache line. A thread therefore gets its own slot the first time that it asks, the same one in
+//! every table of the process, and passes it on when it ends. There are [`OWNED`] of them. If all
+//! are taken, a thread uses [`SHARED`], where additions must be atomic.
 //!
 //! Invariants:
-//! 1. At most one living thread has a given owned slot. So the owner may add with a plain load
-//!    and a plain store: no other thread writes there.
-//! 2. The next owner sees what the last one wrote: a slot is given back with a release and taken
-//!    with an acquire of the same word.
-//! 3. A thread whose thread-locals are being destroyed uses the shared slot: its own may have a
-//!    new owner already.
+//! 1. At most one living thread has a given owned slot. So the owner may add with a plain load and
+//!    a plain store: no other thread writes there.
+//! 2. The next owner sees all writes of the last one: a slot is released and acquired with the
+//!    matching orderings on one word.
+//! 3. A thread whose thread-locals are being destroyed uses the shared slot: its own may have a new
+//!    owner already.
 //!
-//! The atomics are std's also under a model checker: nothing that is checked depends on them.
-//! All tasks of a schedule that shuttle draws share one thread of the system; there the task is
-//! what a slot belongs to.
+//! The atomics are std's also under a model checker: nothing that is checked depends on them. All
+//! tasks of a schedule that shuttle draws share one thread of the system; there a slot belongs to a
+//! task.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Slots with one owner each; few where schedules are drawn, since each look at one is a step.
+/// Slots with one owner each. Few under shuttle, since each look at one is a step.
 pub const OWNED: usize = if cfg!(feature = "shuttle") { 7 } else { 63 };
-/// The slot of all the others.
+/// The slot that all other threads share.
 pub const SHARED: usize = OWNED;
-/// Slots of a table: a power of two, so that masking an index proves it in range.
+/// Slots of a table: a power of two, so that masking an index keeps it in range.
 pub const SLOTS: usize = OWNED + 1;
 
-/// Not asked yet.
+/// The thread has not asked for its slot yet.
 const UNKNOWN: usize = usize::MAX;
 
 /// Bit s is set while a thread owns slot s; the shared slot's bit is always set.
@@ -39,7 +39,7 @@ thread_local! {
     static LEASE: Lease = const { Lease(Cell::new(SHARED)) };
 }
 
-/// Hands the slot on when the thread ends.
+/// Passes the slot on when the thread ends.
 struct Lease(Cell<usize>);
 
 impl Drop for Lease {
@@ -52,7 +52,7 @@ impl Drop for Lease {
     }
 }
 
-/// The calling thread's slot, below [`SLOTS`]; the thread owns it if it is below [`OWNED`].
+/// Returns the calling thread's slot, below [`SLOTS`]; the thread owns it if it is below [`OWNED`].
 #[inline(always)]
 #[cfg(not(feature = "shuttle"))]
 pub fn thread_slot() -> usize {
@@ -60,7 +60,7 @@ pub fn thread_slot() -> usize {
     if slot < SLOTS { slot } else { assign() }
 }
 
-/// The running task's slot; tasks that come late share one.
+/// Returns the running task's slot; late tasks share one.
 #[cfg(feature = "shuttle")]
 pub fn thread_slot() -> usize {
     shuttle::current::get_current_task().map_or(SHARED, |task| usize::from(task).min(SHARED))
@@ -99,7 +99,7 @@ mod tests {
     use std::sync::Barrier;
     use std::thread;
 
-    /// The slots of `threads` threads that live at the same time.
+    /// Returns the slots of `threads` threads that live at the same time.
     fn slots_of(threads: usize) -> Vec<usize> {
         let barrier = Barrier::new(threads);
         thread::scope(|scope| {

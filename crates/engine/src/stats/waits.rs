@@ -1,7 +1,8 @@
-//! Reasons for which threads wait without CPU time: counted, timed, and visible while a wait lasts.
+//! Waits: the reasons for which threads wait without CPU time, counted, timed, and visible while a
+//! wait lasts.
 //!
-//! A gauge says how many threads wait for each of these things at the moment, so that who reads the
-//! gauges now and then has sampled the threads' wait states.
+//! A gauge has the number of threads in each kind of wait at the moment. So reading the gauges now
+//! and then samples the threads' wait states.
 
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use crate::stats::counters::{Counter, Gauge, Timing};
 /// Reason of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Wait {
-    /// A latch, longer than it takes to spin.
+    /// A latch, once spinning was not enough.
     Latch,
     /// A lock that another transaction holds.
     Lock,
@@ -26,7 +27,7 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Wait; 6] =
         [Wait::Latch, Wait::Lock, Wait::Log, Wait::LogSpace, Wait::Page, Wait::Frame];
 
@@ -75,7 +76,7 @@ pub struct Waiting<'s> {
 }
 
 impl Statistics {
-    /// Counts a wait, and times it while what is returned lives.
+    /// Counts a wait, and times it until the result is dropped.
     pub fn wait(&self, what: Wait) -> Waiting<'_> {
         self.counters.count(what.counter());
         self.counters.raise(what.gauge());
@@ -84,7 +85,7 @@ impl Statistics {
 }
 
 impl Waiting<'_> {
-    /// When the wait began.
+    /// Returns the start of the wait.
     pub fn begun(&self) -> Instant {
         self.begun
     }

@@ -1,4 +1,4 @@
-//! The end of a transaction that does not commit.
+//! Aborts of transactions in a store.
 
 use std::sync::Arc;
 
@@ -30,11 +30,11 @@ fn strand(tx: &mut Transaction, error: &dyn std::fmt::Display) {
 }
 
 impl<M: PoolStrategy> StoreTxn<M> {
-    /// Undoes all changes and ends the transaction. If there is no room for that, a checkpoint
-    /// makes some, or the store goes on with it.
+    /// Undoes all changes and ends the transaction. If there is no room for the undo, it takes a
+    /// checkpoint to make some; if that does not help, the store continues the undo.
     ///
     /// # Errors
-    /// As [`Transaction::abort`]; [`TxnError::UndoPending`].
+    /// [`TxnError::UndoPending`], or any error of [`Transaction::abort`].
     pub(in crate::store) fn undo(&mut self) -> Result<(), Error> {
         let Err(error) = self.try_undo() else { return Ok(()) };
         let (Some(checkpointer), Some(log)) = (self.store.checkpointer(), self.store.txns.log())

@@ -1,13 +1,14 @@
-//! The catalog: which structures a store has, by name. A B⁺-tree of its own (owner 0), whose root
+//! The catalog: the structures of a store by name. It is a B⁺-tree of its own (owner 0), whose root
 //! is named in the superblock.
 //!
 //! `entry.rs` has the format of its entries.
 //!
-//! A root gets another page only when the store shrinks, and its entry changes in the same attempt:
-//! the log has both, or neither. The catalog's own root is the first page that a new store takes,
-//! so nothing is gained by moving it, and the superblock need not follow.
+//! The root of a structure moves to another page only when the store shrinks, and its entry changes
+//! in the same mini-transaction: the log has both, or neither. The catalog's own root is the first
+//! page that a new store takes. So nothing is gained by moving it, and the superblock stays as it
+//! is.
 //!
-//! An owner's id is one more than the largest in use, so ids of dropped structures come back; by
+//! A new owner id is one more than the largest in use, so ids of dropped structures are reused; by
 //! then all their pages are free.
 
 use std::ops::Bound;
@@ -21,9 +22,9 @@ use crate::pool::{Anchor, Moved, Pages, Pool, PoolError, PoolStrategy};
 use crate::store::entry::{ENTRY, Entry, ROOT, Structure, TypeNames};
 use crate::store::error::Error;
 
-/// The owner of the catalog's own pages.
+/// Owner id of the catalog's own pages.
 pub const CATALOG_OWNER: u32 = 0;
-/// Most bytes of a name, where pages are large enough.
+/// Maximum bytes of a name, if pages are large enough.
 pub const NAME_MAX: usize = 255;
 
 /// The catalog of a store.
@@ -33,15 +34,15 @@ pub struct Catalog<P: Pages> {
 }
 
 impl<P: Pages> Catalog<P> {
-    /// A new one.
+    /// Creates an empty catalog.
     ///
     /// # Errors
-    /// No memory or no page.
+    /// There is no memory or no page for it.
     pub fn create(pages: Arc<P>) -> Result<Catalog<P>, Error> {
         Ok(Catalog { tree: BTree::create(pages, CATALOG_OWNER)?, next_owner: 1 })
     }
 
-    /// The one at `root`.
+    /// Opens the catalog with its root page at `root`.
     ///
     /// # Errors
     /// It cannot be read.
@@ -52,12 +53,12 @@ impl<P: Pages> Catalog<P> {
         Ok(catalog)
     }
 
-    /// Page of its root.
+    /// Returns the page of its root.
     pub fn root(&self) -> PageId {
         self.tree.root()
     }
 
-    /// Most bytes of a name.
+    /// Returns the maximum bytes of a name.
     pub fn name_max(&self) -> usize {
         NAME_MAX.min(self.tree.limits().key_max)
     }
@@ -89,17 +90,17 @@ impl<P: Pages> Catalog<P> {
         Ok(names.unwrap_or_default())
     }
 
-    /// An owner id for a structure that is about to be made.
+    /// Returns an owner id for a structure to be created.
     pub fn new_owner(&mut self) -> u32 {
         self.next_owner += 1;
         self.next_owner - 1
     }
 
-    /// Enters a new structure with keys and values of these `types`. Their names are left out if
-    /// the entry would not fit into a leaf with them, where pages are tiny.
+    /// Enters a new structure with keys and values of these `types`. The type names are left out if
+    /// the entry would not fit into a leaf with them, in a store with tiny pages.
     ///
     /// # Errors
-    /// The name is taken or cannot be, or the catalog cannot be written.
+    /// The name is taken or invalid, or the catalog cannot be written.
     pub fn insert(&self, name: &str, entry: &Entry, types: &TypeNames) -> Result<(), Error> {
         self.check_name(name)?;
         debug_assert_ne!(entry.owner, CATALOG_OWNER, "the catalog's own pages have owner 0");
@@ -114,7 +115,7 @@ impl<P: Pages> Catalog<P> {
         Err(Error::Exists { name: name.to_string() })
     }
 
-    /// Strikes the name of `entry` out, whose root hangs from then on.
+    /// Removes the name of `entry`, whose root is an orphan from then on.
     ///
     /// # Errors
     /// The catalog cannot be written.
@@ -127,7 +128,7 @@ impl<P: Pages> Catalog<P> {
         Ok(self.tree.remove_orphaning(name.as_bytes(), entry.root, kind.0)?)
     }
 
-    /// All names, in order.
+    /// Returns all names with their entries, in order.
     ///
     /// # Errors
     /// The catalog cannot be read.
@@ -153,7 +154,7 @@ impl<M: PoolStrategy> Catalog<Pool<M>> {
     }
 
     /// Moves the root below `anchor`, of the structure `name`, to a page below `bound`, unless it
-    /// is there. Returns where it is then.
+    /// is there already. Returns its new page.
     ///
     /// # Errors
     /// The catalog or the root cannot be read.
@@ -178,7 +179,7 @@ impl<M: PoolStrategy> Catalog<Pool<M>> {
             match patched {
                 Ok(Some((Some(moved), root))) => return Ok((moved, root)),
                 Ok(Some((None, _))) => pool.make_frames(1)?,
-                // The structure was dropped meanwhile.
+                // The structure was dropped in the meantime.
                 Ok(None) => return Ok((Moved::Nothing, None)),
                 // A closure of this thread looks at one of the pages.
                 Err(PoolError::Held { .. }) => return Ok((Moved::Busy, None)),

@@ -1,5 +1,5 @@
-//! When pages are written and checkpoints taken: a thread of the store looks at the log's tail
-//! periodically. The work that it then does is in `recovery/checkpointer.rs`.
+//! The checkpoint thread: checks the log's tail periodically, and writes pages and takes
+//! checkpoints when they are due. `recovery/checkpointer.rs` does that work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use crate::pool::{PoolError, PoolStrategy};
 use crate::recovery::Checkpointer;
 use crate::store::housekeeping::{Housekeeping, Unfinished};
 
-/// Time between two looks at the log's tail.
+/// Time between two checks of the log's tail.
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// Starts the thread that writes dirty pages, takes checkpoints, and finishes aborts that found no
-/// room, until it is dropped.
+/// room. It runs until the result is dropped.
 pub(crate) fn start<M: PoolStrategy>(
     checkpointer: &Arc<Checkpointer<M>>,
     unfinished: &Arc<Unfinished>,
@@ -40,13 +40,13 @@ mod tests {
     use crate::store::{Builder, Store};
     use millpond_device::MemoryDevice;
 
-    /// A store, whose housekeeping takes no checkpoint of its own in a test that logs so little.
+    /// Returns a store whose housekeeping takes no checkpoint in a test that logs so little.
     fn store() -> Arc<Store<SwizzledAny>> {
         let device = || Arc::new(MemoryDevice::new());
         Builder::devices(device(), device(), &Options::new()).open().unwrap()
     }
 
-    /// Makes a page dirty, with a recLSN that its thread read before.
+    /// Makes a page dirty, with a recLSN that its thread has read before.
     fn make_dirty(store: &Store<SwizzledAny>, rec_lsn: Lsn) {
         let header = store.pool.memory.header(FrameId(0)).unwrap();
         assert!(header.latch.exclusive());

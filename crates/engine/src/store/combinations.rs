@@ -1,9 +1,9 @@
-//! The combinations of strategies that are compiled, and how a policy gets its host.
+//! The compiled combinations of strategies, and the hosting of a policy in each of them.
 //!
-//! Translation, latching and the hot half of the policy lie on the path of every page reference,
-//! so they are types ([`PoolStrategy`]): what a run does not use costs it nothing. Each combination
-//! is pool and structures compiled once more, so there are at most twelve; which one a store runs
-//! with is decided when it is opened ([`Combination::choose`]), and a call costs one `match`.
+//! Translation, latching and the hot half of the policy are on the path of every page reference. So
+//! they are types ([`PoolStrategy`]), and an unused strategy costs nothing at run time. Each
+//! combination compiles pool and structures once more, so there are at most twelve. A store chooses
+//! its combination when it is opened ([`Combination::choose`]), and a call costs one `match`.
 //!
 //! ```text
 //! combination             translation     latching    hook  what it is for
@@ -15,14 +15,15 @@
 //! SwizzledUnlatchedWatt   swizzled        none        watt  what latching costs; one thread
 //! SwizzledAnyRecording    swizzled        optimistic  any   any policy, with its references
 //! ```
-//! [`Db`](crate::Db) is compiled for the first only, whatever the policy: so an embedder compiles
-//! the engine once. The others are the laboratory's: they exist with the cargo feature `lab`, and
-//! are reached through [`Combination::visit`] and [`Store<M>`](super::Store).
+//! [`Db`](crate::Db) is compiled only for the first, whatever the policy, so that an embedder
+//! compiles the engine once. The others are the laboratory's. They exist with the cargo feature
+//! `lab`; the one that records needs `recording`, too. They are reached through
+//! [`Combination::visit`] and [`Store<M>`](super::Store).
 //!
-//! Hot halves: `watt` is that of `watt`. `any` stands for the hook of any policy, found at run time
-//! ([`AnyHook`]): a hit costs a predicted branch or two more. Policies that keep something in the
-//! frame, except WATT, S3-FIFO and `tide`, also cost an indirect call. [`Combination::policies`]
-//! lists which policies run with which combination.
+//! Hot halves: `watt` is that of the policy `watt`. `any` is the hook of any policy, found at run
+//! time ([`AnyHook`]), which costs a predicted branch or two more per hit. Policies that keep
+//! something in the frame, except WATT, S3-FIFO and `tide`, also cost an indirect call.
+//! [`Combination::policies`] lists the policies that run with a combination.
 
 use std::any::{TypeId, type_name};
 use std::fmt;
@@ -43,9 +44,8 @@ use crate::store::options::policy_choice::PolicyChoice;
 /// The hot half of `watt`.
 pub type WattHook = <Watt as PolicySpec>::Hook;
 
-/// A combination as a type: latching, hot half, whether references are swizzled, whether they are
-/// recorded, and whether a page table is kept beside swips. Only those with a name in this module
-/// are used by [`Db`](crate::Db).
+/// A combination as a type: latching, hot half, swizzling, recording of references, and a page
+/// table beside swips. [`Db`](crate::Db) uses only those with a name in this module.
 pub struct Compiled<
     L,
     T,
@@ -65,16 +65,17 @@ where
     const SWIZZLES: bool = SWIZZLES;
     const HAS_TABLE: bool = KEEPS_TABLE || !SWIZZLES;
     const RECORDS: bool = RECORDS;
-    // What users run, and the conventional engines that gilbert 2 measures, have transactions.
+    // The users' combination, and the conventional engines that gilbert 2 measures, have
+    // transactions.
     const TREES_ONLY: bool = SWIZZLES != L::OPTIMISTIC && !KEEPS_TABLE || RECORDS;
 }
 
 /// The hot half that a combination is compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HotHalf {
-    /// A hit notes the time.
+    /// A hit records the time.
     Watt,
-    /// A hit does what the policy's own hot half says, which is found at run time.
+    /// A hit calls the policy's own hot half, which is found at run time.
     Any,
 }
 
@@ -91,7 +92,7 @@ impl HotHalf {
 pub trait Visit {
     /// Result of the work.
     type Output;
-    /// Does the work for the combination `M`.
+    /// Runs the work for the combination `M`.
     fn visit<M: PoolStrategy>(self) -> Self::Output;
 }
 
@@ -103,8 +104,8 @@ macro_rules! combinations {
         )* }
         laboratory { $(
             $(#[$lab_doc:meta])*
-            $lab_name:ident = $translation:ident, $latching:ident, $lab_half:ident,
-                $records:literal:
+            $lab_name:ident if $feature:literal =
+                $translation:ident, $latching:ident, $lab_half:ident, $records:literal:
                 Compiled<$lab_latch:ty, $lab_hook:ty, $($lab_flags:literal),*>;
         )* }
     ) => {
@@ -114,22 +115,22 @@ macro_rules! combinations {
         )*
         $(
             $(#[$lab_doc])*
-            #[cfg(feature = "lab")]
+            #[cfg(feature = $feature)]
             pub type $lab_name = Compiled<$lab_latch, $lab_hook, $($lab_flags),*>;
         )*
 
-        /// A combination by its name; the module's table says what each is for.
+        /// A combination by its name; the module's table has the purpose of each.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Combination {
             $($(#[$doc])* $name,)*
-            $($(#[$lab_doc])* #[cfg(feature = "lab")] $lab_name,)*
+            $($(#[$lab_doc])* #[cfg(feature = $feature)] $lab_name,)*
         }
 
         impl Combination {
-            /// All that are compiled.
+            /// All compiled combinations.
             pub const ALL: &[Combination] = &[
                 $(Combination::$name,)*
-                $(#[cfg(feature = "lab")] Combination::$lab_name,)*
+                $(#[cfg(feature = $feature)] Combination::$lab_name,)*
             ];
 
             /// Returns the translation of page ids to frames.
@@ -137,7 +138,7 @@ macro_rules! combinations {
                 match self {
                     $(Combination::$name => TranslationMode::Swizzled,)*
                     $(
-                        #[cfg(feature = "lab")]
+                        #[cfg(feature = $feature)]
                         Combination::$lab_name => TranslationMode::$translation,
                     )*
                 }
@@ -148,7 +149,7 @@ macro_rules! combinations {
                 match self {
                     $(Combination::$name => LatchingMode::Optimistic,)*
                     $(
-                        #[cfg(feature = "lab")]
+                        #[cfg(feature = $feature)]
                         Combination::$lab_name => LatchingMode::$latching,
                     )*
                 }
@@ -158,7 +159,7 @@ macro_rules! combinations {
             pub fn hot_half(self) -> HotHalf {
                 match self {
                     $(Combination::$name => HotHalf::$half,)*
-                    $(#[cfg(feature = "lab")] Combination::$lab_name => HotHalf::$lab_half,)*
+                    $(#[cfg(feature = $feature)] Combination::$lab_name => HotHalf::$lab_half,)*
                 }
             }
 
@@ -166,27 +167,27 @@ macro_rules! combinations {
             pub fn records(self) -> bool {
                 match self {
                     $(Combination::$name => false,)*
-                    $(#[cfg(feature = "lab")] Combination::$lab_name => $records,)*
+                    $(#[cfg(feature = $feature)] Combination::$lab_name => $records,)*
                 }
             }
 
-            /// Returns `true` if stores that run with it have no hash indexes and no heaps.
+            /// Returns `true` if its stores have neither hash indexes nor heaps.
             pub fn has_trees_only(self) -> bool {
                 match self {
                     $(Combination::$name => <$name as PoolStrategy>::TREES_ONLY,)*
                     $(
-                        #[cfg(feature = "lab")]
+                        #[cfg(feature = $feature)]
                         Combination::$lab_name => <$lab_name as PoolStrategy>::TREES_ONLY,
                     )*
                 }
             }
 
-            /// Hands the combination's type to `visit`.
+            /// Passes the combination's type to `visit`.
             pub fn visit<V: Visit>(self, visit: V) -> V::Output {
                 match self {
                     $(Combination::$name => visit.visit::<$name>(),)*
                     $(
-                        #[cfg(feature = "lab")]
+                        #[cfg(feature = $feature)]
                         Combination::$lab_name => visit.visit::<$lab_name>(),
                     )*
                 }
@@ -202,27 +203,27 @@ combinations! {
     }
     laboratory {
         /// Page table, shared latches, any policy: a conventional engine, with transactions.
-        HashedLatchedAny = Hashed, Latched, Any, false: Compiled<Latched, AnyHook, false>;
+        HashedLatchedAny if "lab" = Hashed, Latched, Any, false: Compiled<Latched, AnyHook, false>;
         /// Swips and shared latches: the classic pool with swips, or with lean eviction.
-        SwizzledLatchedAny = Swizzled, Latched, Any, false: Compiled<Latched, AnyHook, true>;
+        SwizzledLatchedAny if "lab" = Swizzled, Latched, Any, false: Compiled<Latched, AnyHook, true>;
         /// Graefe's pointer swizzling: swips, the page table beside them, pages that refer to
         /// others never evicted; with shared latches and transactions, as gilbert measured it.
-        TableLatchedAny = SwizzledTable, Latched, Any, false:
+        TableLatchedAny if "lab" = SwizzledTable, Latched, Any, false:
             Compiled<Latched, AnyHook, true, false, true>;
         /// Page table, optimistic latches, any policy.
-        HashedAny = Hashed, Optimistic, Any, false: Compiled<Optimistic, AnyHook, false>;
+        HashedAny if "lab" = Hashed, Optimistic, Any, false: Compiled<Optimistic, AnyHook, false>;
         /// Swips, no latches, WATT: for one thread.
-        SwizzledUnlatchedWatt = Swizzled, None, Watt, false: Compiled<Unlatched, WattHook, true>;
+        SwizzledUnlatchedWatt if "lab" = Swizzled, None, Watt, false: Compiled<Unlatched, WattHook, true>;
         /// Swips, optimistic latches, any policy, recording the page references.
-        SwizzledAnyRecording = Swizzled, Optimistic, Any, true:
+        SwizzledAnyRecording if "recording" = Swizzled, Optimistic, Any, true:
             Compiled<Optimistic, AnyHook, true, true>;
     }
 }
 impl Combination {
-    /// The compiled combination for these choices.
+    /// Returns the compiled combination for these choices.
     ///
     /// # Errors
-    /// [`CombinationError`], which lists what there is.
+    /// [`CombinationError`], which lists the existing ones.
     pub fn choose(
         translation: TranslationMode,
         latching: LatchingMode,
@@ -246,7 +247,7 @@ impl Combination {
         })
     }
 
-    /// The shipped policies that run with it, by name.
+    /// Returns the names of the shipped policies that run with it.
     pub fn policies(self) -> Vec<&'static str> {
         struct Names(Vec<&'static str>);
         impl Visitor for Names {
@@ -284,47 +285,48 @@ impl fmt::Display for Combination {
     }
 }
 
-/// Strategies that are not compiled together.
+/// These strategies are not compiled together.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "translation={translation} latching={latching}{} policy={policy} is not compiled; there are:\
-     {exist}",
-    if *records { " recording" } else { "" }
+     {exist}{}",
+    if *records { " recording" } else { "" },
+    if cfg!(feature = "lab") { "" } else { "\n  more with the cargo feature `lab`" }
 )]
 pub struct CombinationError {
-    /// The translation asked for.
+    /// The requested translation.
     pub translation: TranslationMode,
-    /// The latching asked for.
+    /// The requested latching.
     pub latching: LatchingMode,
-    /// The policy asked for.
+    /// The requested policy.
     pub policy: &'static str,
-    /// True if recording was requested.
+    /// Set if recording was requested.
     pub records: bool,
     /// The existing combinations, one per line.
     pub exist: String,
 }
 
-/// Why a policy cannot be hosted.
+/// Reason that a policy cannot be hosted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyFitError {
-    /// A parameter of the policy cannot be, or it keeps too much beside each frame.
+    /// A parameter of the policy is invalid, or it keeps too much beside each frame.
     #[error(transparent)]
     Policy(#[from] HostingError),
-    /// The policy has another hot half than the combination.
+    /// The policy's hot half differs from that of the combination.
     #[error(
         "policy '{policy}' does not fit a pool that is compiled for {touch}: choose the \
          combination by the policy"
     )]
     HotHalf {
-        /// The policy.
+        /// Name of the policy.
         policy: &'static str,
         /// The hot half of the combination.
         touch: &'static str,
     },
 }
 
-/// The policy with its host, for a combination with hot half `T`.
+/// Returns the policy with its host, for a combination with the hot half `T`.
 ///
 /// # Errors
 /// [`PolicyFitError`].
@@ -336,7 +338,10 @@ pub fn host_for<T: HitHook>(
     let hosted = match TypeId::of::<T>() == TypeId::of::<AnyHook>() {
         true => policy.host(shape, mode)?.cast(),
         #[cfg(feature = "lab")]
-        false => policy.host_own(shape, mode)?.downcast().ok().map(|hosted| *hosted),
+        false => policy
+            .host_own(shape, mode)?
+            .and_then(|hosted| hosted.downcast().ok())
+            .map(|hosted| *hosted),
         #[cfg(not(feature = "lab"))]
         false => None,
     };

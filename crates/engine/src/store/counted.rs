@@ -5,18 +5,18 @@ use std::time::Instant;
 use crate::stats::Statistics;
 use crate::stats::counters::{Counter, Timing};
 
-/// Counter and timing of a kind of calls.
+/// Counter and timing of one kind of call.
 #[derive(Clone, Copy)]
 pub(crate) struct Meters {
     pub(crate) counter: Counter,
     pub(crate) timing: Timing,
 }
 
-/// Lookups.
+/// Counter and timing of lookups.
 pub(crate) const GET: Meters = Meters { counter: Counter::Gets, timing: Timing::GetTime };
-/// Writes.
+/// Counter and timing of writes.
 pub(crate) const PUT: Meters = Meters { counter: Counter::Puts, timing: Timing::PutTime };
-/// Removals.
+/// Counter and timing of removals.
 pub(crate) const DELETE: Meters = Meters { counter: Counter::Deletes, timing: Timing::DeleteTime };
 
 /// Returns the counter and timing of a transaction's write.
@@ -24,7 +24,7 @@ pub(crate) fn write_of(value: Option<&[u8]>) -> Meters {
     if value.is_some() { PUT } else { DELETE }
 }
 
-/// Counts a scan, and its rows, when it is over.
+/// Counts a scan and its rows when it is dropped.
 pub(crate) struct ScanCount<'s> {
     statistics: &'s Statistics,
     /// Rows so far.

@@ -1,4 +1,4 @@
-//! An entry of the catalog: what a structure is, where its root is, which types it holds.
+//! An entry of the catalog: the kind of a structure, its root, and its types.
 //!
 //! ```text
 //! key     the name, UTF-8, 1 to 255 bytes (less where pages are tiny)
@@ -14,8 +14,8 @@
 //!                   2  bytes of the name of its values' type
 //!                      that name
 //! ```
-//! All integers are little-endian. Entries of stores that were made before there were names of
-//! types end at byte 24, as those of structures that are made as byte strings do.
+//! All integers are little-endian. An entry ends at byte 24 if its store is older than type names,
+//! or if its structure was created for byte strings.
 
 use std::fmt;
 
@@ -73,14 +73,14 @@ impl fmt::Display for Structure {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct TypeNames {
-    /// The name of its keys' type; `None`: not known.
+    /// Name of its keys' type; `None` if it is unknown.
     pub key: Option<String>,
-    /// The name of its values' type, or its records'; `None`: not known.
+    /// Name of its values' or records' type; `None` if it is unknown.
     pub value: Option<String>,
 }
 
 impl TypeNames {
-    /// Creates the type names of a structure with such keys and values.
+    /// Returns the type names of a structure with such keys and values.
     ///
     /// ```
     /// use millpond::TypeNames;
@@ -90,7 +90,7 @@ impl TypeNames {
         TypeNames { key, value }
     }
 
-    /// Returns the bytes that follow an entry; nothing if there are no names.
+    /// Returns the bytes that follow an entry; none if there are no names.
     pub(in crate::store) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         if self.key.is_none() && self.value.is_none() {
@@ -104,7 +104,7 @@ impl TypeNames {
         bytes
     }
 
-    /// Reads what [`TypeNames::to_bytes`] wrote behind an entry.
+    /// Parses the bytes that [`TypeNames::to_bytes`] wrote behind an entry.
     ///
     /// # Errors
     /// The defect of the bytes.
@@ -144,13 +144,13 @@ impl TypeNames {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// The id that its pages carry.
+    /// Owner id in its pages.
     pub owner: u32,
     /// Kind of the structure.
     pub structure: Structure,
     /// Root page of the structure.
     pub root: PageId,
-    /// When it was made, in ms since 1970.
+    /// Time of its creation, in ms since 1970.
     pub created_ms: u64,
 }
 
@@ -170,7 +170,7 @@ impl Entry {
         bytes
     }
 
-    /// Reads what [`Entry::to_bytes`] wrote, whatever names of types follow.
+    /// Parses the bytes that [`Entry::to_bytes`] wrote, whatever type names follow.
     ///
     /// # Errors
     /// The defect of the bytes.

@@ -17,7 +17,7 @@ use crate::txn::{Bounds, Each, Found, Structure, find};
 
 /// A handle of a named structure; see [`StoreTree`], [`StoreHashIndex`] and [`StoreHeap`].
 pub struct StoreHandle<M: PoolStrategy, S> {
-    // First, so that it goes first: a store that closes has no structures in use.
+    // First, so that it is dropped first: a store that closes has no structures in use.
     open: Shared<S>,
     store: Arc<Store<M>>,
 }
@@ -42,8 +42,8 @@ impl<M: PoolStrategy> StoreTree<M> {
         &self.open
     }
 
-    /// The tree itself, for code that is compiled for a combination. Its operations are not
-    /// counted as lookups or writes, and a store that is open for reading must not be written to.
+    /// Returns the tree itself, for code that is compiled for a combination. Its operations are not
+    /// counted as lookups or writes. A store that is open for reading must not be written to.
     #[inline(always)]
     pub fn btree(&self) -> &BTree<Pool<M>> {
         &self.open.structure
@@ -52,7 +52,7 @@ impl<M: PoolStrategy> StoreTree<M> {
 
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 impl<M: PoolStrategy> StoreTree<M> {
-    /// Writes `key`, as a transaction of its own.
+    /// Writes `key` outside a transaction.
     #[inline(always)]
     pub(crate) fn write_key<R, E: Into<Error>>(
         &self,
@@ -68,8 +68,8 @@ impl<M: PoolStrategy> StoreTree<M> {
         self.store.transactions().alone(owner, key, look, || self.write(meters, work))
     }
 
-    /// Writes `key` with a value out of `source`, which may be anything, this store's own ranges
-    /// included: it is read before anything is locked.
+    /// Writes `key` with a value from `source`, which may be anything, including this store's own
+    /// ranges: it is read before anything is locked.
     pub(crate) fn write_key_from(
         &self,
         meters: Meters,
@@ -91,7 +91,7 @@ impl<M: PoolStrategy> StoreTree<M> {
         }
     }
 
-    /// Looks at the committed value of `key`.
+    /// Reads the committed value of `key` with a closure.
     #[inline(always)]
     pub(crate) fn read_key<'t, R, E: Into<Error>>(
         &'t self,
@@ -124,15 +124,15 @@ impl<M: PoolStrategy> StoreTree<M> {
             self.store.pool().counters().add(Counter::Gets, keys.len() as u64);
             return done;
         }
-        // Somebody has changed something that is not committed: perhaps one of these. Their pages
-        // are in memory by now.
+        // There are uncommitted changes, perhaps of one of these keys. The pages are in memory by
+        // now.
         for (key, value) in keys.iter().zip(values) {
             *value = self.read_key(GET, key, |tree| tree.get_owned(key))?;
         }
         Ok(())
     }
 
-    /// Removes all keys between two bounds: nobody else may have one of them locked.
+    /// Removes all keys between two bounds; no other owner may have one of them locked.
     pub(crate) fn write_all<R, E: Into<Error>>(
         &self,
         meters: Meters,
@@ -162,8 +162,9 @@ impl<M: PoolStrategy> StoreTree<M> {
         self.store.transactions().alone_in(owner, || Ok(false), each, work)
     }
 
-    /// Returns the number of committed entries, or `None` if it is unknown while others write. A
-    /// walk over the tree then counts them, and is not needed again if nobody writes during it.
+    /// Returns the number of committed entries, or `None` if it is unknown while others write. The
+    /// caller then counts them with a walk over the tree, and the count is kept if nobody writes
+    /// during the walk.
     pub(crate) fn len(&self) -> Result<Option<u64>, Error> {
         if M::TREES_ONLY {
             return self.look(BTree::count).map(Some);
@@ -193,7 +194,7 @@ impl<M: PoolStrategy> StoreTree<M> {
         let is_empty = || Ok(!self.btree().cursor().first()?);
         let work = || self.alter_at_rest(work);
         let (owner, transactions) = (self.btree().owner(), self.store.transactions());
-        // If there is something in it, `work` fails.
+        // `work` fails if the tree is not empty.
         transactions.alone_in(owner, is_empty, |_| Ok(()), work)
     }
 }
@@ -217,19 +218,20 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
         &self.open.name
     }
 
-    /// The store that it is in.
+    /// Returns the store that it is in.
     pub fn store(&self) -> &Arc<Store<M>> {
         &self.store
     }
 
-    /// The structure itself, for code that is compiled for a combination. Its operations are not
-    /// counted as lookups or writes, and a store that is open for reading must not be written to.
+    /// Returns the structure itself, for code that is compiled for a combination. Its operations
+    /// are not counted as lookups or writes. A store that is open for reading must not be written
+    /// to.
     #[inline(always)]
     pub fn structure(&self) -> &S {
         &self.open.structure
     }
 
-    /// Reads, counted and, now and then, timed.
+    /// Runs a counted, occasionally timed read.
     #[inline(always)]
     pub(crate) fn read<'t, R, E: Into<Error>>(
         &'t self,
@@ -240,7 +242,7 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
         self.work(meters, work)
     }
 
-    /// Writes, counted and, now and then, timed.
+    /// Runs a counted, occasionally timed write.
     #[inline(always)]
     pub(crate) fn write<R, E: Into<Error>>(
         &self,
@@ -260,7 +262,7 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
         self.store.counted(meters, || work(&self.open.structure)).map_err(Into::into)
     }
 
-    /// Does what is neither counted nor timed.
+    /// Runs work that is neither counted nor timed.
     pub(crate) fn look<R, E: Into<Error>>(
         &self,
         work: impl FnOnce(&S) -> Result<R, E>,
@@ -281,17 +283,18 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
         self.store.transactions().quietly(&mut || self.look(&mut count)).transpose()
     }
 
-    /// Keeps the background merge from the structure. Nothing is held meanwhile: the caller may
-    /// call anything.
+    /// Keeps the background merge away from the structure. It holds no lock, so the caller may call
+    /// anything.
     fn rest(&self) -> Result<Rest<'_>, PoolError> {
         self.open.resting.fetch_add(1, Ordering::AcqRel);
         let rest = Rest(&self.open.resting);
-        // A step that began before is over when its gate can be passed, the next one will see.
+        // A step that began before has ended once its gate can be passed; the next one sees the
+        // count.
         drop(self.store.keep_from_merging()?);
         Ok(rest)
     }
 
-    /// Like [`StoreHandle::look`], while the background merge leaves the structure alone.
+    /// Like [`StoreHandle::look`], with the background merge kept away.
     pub(crate) fn look_at_rest<R, E: Into<Error>>(
         &self,
         work: impl FnOnce(&S) -> Result<R, E>,
@@ -300,7 +303,7 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
         self.look(work)
     }
 
-    /// Like [`StoreHandle::alter`], while the background merge leaves the structure alone.
+    /// Like [`StoreHandle::alter`], with the background merge kept away.
     pub fn alter_at_rest<R, E: Into<Error>>(
         &self,
         work: impl FnOnce(&S) -> Result<R, E>,

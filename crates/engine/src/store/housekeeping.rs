@@ -5,17 +5,18 @@
 //!
 //! # Unfinished aborts
 //!
-//! Undo may have to split a leaf: what a transaction removed may have left room that others have
-//! used. A full data file has a few pages for that. When they are used up, a checkpoint is taken,
-//! which makes places free. If that does not help, the transaction comes here, with its locks. The
-//! thread that takes checkpoints tries again, round after round, and so does the closing of the
-//! store. Others may make room in the meantime, by removing what they added, say. A log that keeps
-//! what undo needs is left as it is: nothing is lost if the process ends before.
+//! Undo may have to split a leaf, since others may have used the room that a transaction's removals
+//! left. A full data file keeps a few pages for that. When they are used up, a checkpoint is taken,
+//! which frees places. If that does not help, the transaction comes here, with its locks. The
+//! checkpoint thread tries again, round after round, and so does the closing of the store. Others
+//! may make room in the meantime, for example by removing entries. The log keeps the records that
+//! undo needs: nothing is lost if the process ends before.
 
-use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::pool::PoolError;
@@ -36,7 +37,7 @@ pub(crate) struct Housekeeping {
 
 impl Housekeeping {
     /// Starts the thread `name`, with `period` between two rounds. A round receives a closure that
-    /// returns whether it should end early.
+    /// returns `true` if it should end early.
     pub(crate) fn start(
         name: &'static str,
         period: Duration,
@@ -45,12 +46,12 @@ impl Housekeeping {
         let signal = Arc::new(Signal::default());
         let theirs = signal.clone();
         let body = move || {
-            let is_over = || *theirs.stop.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_over = || *theirs.stop.lock().past_poison();
             loop {
                 round(&is_over);
-                let stop = theirs.stop.lock().unwrap_or_else(PoisonError::into_inner);
+                let stop = theirs.stop.lock().past_poison();
                 let wait = theirs.changed.wait_timeout_while(stop, period, |stop| !*stop);
-                if *wait.unwrap_or_else(PoisonError::into_inner).0 {
+                if *wait.past_poison().0 {
                     return;
                 }
             }
@@ -64,7 +65,7 @@ impl Housekeeping {
 
 impl Drop for Housekeeping {
     fn drop(&mut self) {
-        *self.signal.stop.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.signal.stop.lock().past_poison() = true;
         self.signal.changed.notify_all();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
@@ -74,7 +75,7 @@ impl Drop for Housekeeping {
     }
 }
 
-/// A transaction that is to be aborted, with all that this needs.
+/// A transaction to be aborted, with everything that the abort needs.
 pub(in crate::store) trait Abort: Send {
     /// Undoes its changes and ends it.
     fn abort(&mut self) -> Result<(), TxnError>;
@@ -83,21 +84,21 @@ pub(in crate::store) trait Abort: Send {
     fn strand(&mut self, error: &TxnError);
 }
 
-/// Transactions that are to be aborted when there is room, each with why it is not.
+/// Transactions whose abort waits for room, each with the error of the last attempt.
 #[derive(Default)]
 pub(crate) struct Unfinished(Mutex<Vec<(Box<dyn Abort>, TxnError)>>);
 
 impl Unfinished {
     fn lock(&self) -> MutexGuard<'_, Vec<(Box<dyn Abort>, TxnError)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().past_poison()
     }
 
-    /// Takes a transaction over, whose abort failed with `error`.
+    /// Takes over a transaction whose abort failed with `error`.
     pub(in crate::store) fn push(&self, tx: Box<dyn Abort>, error: TxnError) {
         self.lock().push((tx, error));
     }
 
-    /// Tries to abort each of them. Returns whether some are left.
+    /// Tries to abort each of them. Returns `true` if some are left.
     pub(in crate::store) fn retry(&self) -> bool {
         let mut all = self.lock();
         all.retain_mut(|(tx, _)| match tx.abort() {

@@ -1,5 +1,5 @@
-//! Hash indexes and heaps as members of transactions and snapshots: what is compiled once for all
-//! combinations, and needs no key or value type.
+//! Hash indexes and heaps as members of transactions and snapshots: code that is compiled once for
+//! all combinations, and needs no key or value type.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) trait Member: Send + Sync {
     fn as_structure(&self) -> &dyn Structure;
     fn hold(&self) -> Arc<dyn Holds>;
     fn name(&self) -> &str;
-    /// The address of its store, to tell stores apart.
+    /// Returns the address of its store, which distinguishes stores.
     fn store_address(&self) -> usize;
     fn transactions(&self) -> &TransactionManager;
     fn may_read(&self) -> Result<(), Error>;
@@ -31,7 +31,7 @@ pub(crate) trait Member: Send + Sync {
     fn statistics(&self) -> &Statistics;
 }
 
-/// The address of a store.
+/// Returns the address of a store.
 pub(crate) fn address_of<M: PoolStrategy>(store: &Arc<Store<M>>) -> usize {
     Arc::as_ptr(store).addr()
 }
@@ -70,7 +70,7 @@ impl<M: PoolStrategy, S: Structure + 'static> Member for StoreHandle<M, S> {
     }
 }
 
-/// All entries of a hash index or a heap, batch by batch, handed to `put` with their keys.
+/// Passes all entries of a hash index or a heap to `put`, batch by batch, with their keys.
 fn each_entry(structure: &dyn Structure, put: &mut Each<'_>) -> Result<(), crate::pool::PoolError> {
     let (mut batch, mut from, mut name) = (Batch::default(), Some(0), Vec::new());
     while let Some(position) = from {
@@ -88,7 +88,7 @@ fn each_entry(structure: &dyn Structure, put: &mut Each<'_>) -> Result<(), crate
 
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 impl<M: PoolStrategy, S: Structure + 'static> StoreHandle<M, S> {
-    /// Writes the entry of `key`, as a transaction of its own.
+    /// Writes the entry of `key` outside a transaction.
     pub(crate) fn write_entry<R, E: Into<Error>>(
         &self,
         meters: Meters,
@@ -101,7 +101,7 @@ impl<M: PoolStrategy, S: Structure + 'static> StoreHandle<M, S> {
         transactions.alone(structure.owner(), key, look, || self.write(meters, work))
     }
 
-    /// Removes everything: nobody else may have an entry locked.
+    /// Removes everything; no other owner may have an entry locked.
     pub(crate) fn clear_with<R, E: Into<Error>>(
         &self,
         meters: Meters,
@@ -117,7 +117,7 @@ impl<M: PoolStrategy, S: Structure + 'static> StoreHandle<M, S> {
 
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 impl<M: PoolStrategy> StoreHashIndex<M> {
-    /// Looks at the committed value of `key`.
+    /// Reads the committed value of `key` with a closure.
     #[inline]
     pub(crate) fn read_key<'t, R, E: Into<Error>>(
         &'t self,
@@ -135,7 +135,7 @@ impl<M: PoolStrategy> StoreHashIndex<M> {
         transactions.committed(owner, &name, || self.read(meters, &mut work))
     }
 
-    /// Writes the entry of `key`, as a transaction of its own.
+    /// Writes the entry of `key` outside a transaction.
     pub(crate) fn write_key<R, E: Into<Error>>(
         &self,
         meters: Meters,
@@ -150,7 +150,7 @@ impl<M: PoolStrategy> StoreHashIndex<M> {
 
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 impl<M: PoolStrategy> StoreHeap<M> {
-    /// Looks at the committed value of a record.
+    /// Reads the committed value of a record with a closure.
     #[inline]
     pub(crate) fn read_record<'t, R, E: Into<Error>>(
         &'t self,
@@ -163,7 +163,7 @@ impl<M: PoolStrategy> StoreHeap<M> {
         transactions.committed(owner, &id.to_key(), look)
     }
 
-    /// Writes a record, as a transaction of its own.
+    /// Writes a record outside a transaction.
     pub(crate) fn write_record<R, E: Into<Error>>(
         &self,
         meters: Meters,
@@ -173,14 +173,14 @@ impl<M: PoolStrategy> StoreHeap<M> {
         self.write_entry(meters, &id.to_key(), work)
     }
 
-    /// Appends a record, as a transaction of its own.
+    /// Appends a record outside a transaction.
     pub(crate) fn append(&self, meters: Meters, record: &[u8]) -> Result<RecordId, Error> {
         self.write(meters, |heap| self.store().transactions().append_alone(heap, record))
     }
 }
 
-/// Returns the owner id if an error tells a reader to wait and begin another snapshot: the
-/// structure was being emptied when the reader's snapshot began.
+/// Returns the owner id if `error` means that a structure was being emptied when a reader's
+/// snapshot began: the reader has to wait, and begin another snapshot.
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 pub(crate) fn bulk_modified(error: &TxnError) -> Option<u32> {
     match error {

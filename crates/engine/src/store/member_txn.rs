@@ -1,4 +1,4 @@
-//! The calls of a transaction on hash indexes and heaps, and what it asks of a tree as a whole.
+//! Calls of a transaction on hash indexes and heaps, and on a tree as a whole.
 
 use crate::btree::{WriteCondition, WriteOutcome};
 use crate::heap::RecordId;
@@ -12,7 +12,7 @@ use crate::store::store_txn::StoreTxn;
 
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 impl<M: PoolStrategy> StoreTxn<M> {
-    /// Returns the number of entries of a tree, or `None` if that takes a walk.
+    /// Returns the number of entries of a tree, or `None` if that needs a walk.
     ///
     /// # Errors
     /// [`Error`].
@@ -32,7 +32,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     /// Like [`Transaction::get`](crate::txn::Transaction::get), for a hash index or a heap.
     ///
     /// # Errors
-    /// [`Error`]; the same for all that follow.
+    /// [`Error`].
     pub(crate) fn look_in(
         &mut self,
         member: &dyn Member,
@@ -43,7 +43,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.call(Some(GET), |tx| Ok(tx.get(member.as_structure(), key, f)?.is_some()))
     }
 
-    /// Like `look_in`, as part of another call: the read is not counted.
+    /// Like `look_in`, as a part of another call: the read is not counted.
     pub(crate) fn peek_in(
         &mut self,
         member: &dyn Member,

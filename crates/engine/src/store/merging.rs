@@ -1,16 +1,17 @@
 //! The background merge: packs leaves that random inserts and removals left badly filled, so that
 //! trees take little more room than their data.
 //!
-//! A tree tells by a counter how much room came up in its leaves. Once that is a sixty-fourth of
-//! what the last pass saw, a new pass over the tree is due: what no pass looks at adds little to
-//! what a pass leaves. A pass goes on in steps of some leaves
+//! A tree counts the room that becomes free in its leaves. A new pass over the tree is due once
+//! that room, in pages, is a sixty-fourth of the leaves that the last pass saw. Less than that adds
+//! little to the free space that a pass leaves anyway. A pass takes steps of some leaves
 //! ([`BTree::compact`](crate::btree::BTree::compact)), round after round, and is bounded twice. A
-//! round looks at no more than `ROUND_BYTES` of leaves, which bounds its I/O. It ends as soon as
+//! round reads no more than `ROUND_BYTES` of leaves, which bounds its I/O. It ends as soon as
 //! others have work for the pool. Nothing is held between two steps, so a tree can be dropped.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::pool::{Pages, Pool, PoolStrategy};
@@ -18,25 +19,26 @@ use crate::stats::counters::{Counter, Counters};
 use crate::store::named::Named;
 use crate::store::opened::Opened;
 
-/// Leaves that a round looks at, in bytes: so much is read, and at most as much written, a second.
+/// Bytes of leaves that a round examines: it reads that much per second, and writes at most as
+/// much.
 const ROUND_BYTES: usize = 16 << 20;
-/// Leaves of a step.
+/// Leaves per step.
 const STEP: u32 = 32;
-/// Page references of others in a round from which on they are not disturbed: a percent or two of
-/// what one thread can do.
+/// References of others in a round from which on they are not disturbed: a percent or two of the
+/// rate of one thread.
 const QUIET: u64 = 100_000;
-/// Pages that must have come free in leaves before a pass is worth while.
+/// Pages that must have become free in leaves before a pass is worthwhile.
 const PAGES_LEAST: u64 = 4;
-/// A pass also waits until pages have come free for one leaf in this number. The free space that
-/// waits then adds less than two percent to the tree.
+/// Divisor of the leaves that gives the pages of free room that a pass also waits for. The free
+/// space that waits then adds less than two percent to the tree.
 const PART: u64 = 64;
 
 /// Progress of the background merge in a tree.
 #[derive(Default)]
 struct Progress {
-    /// Bytes that had come free in leaves when the last pass began.
+    /// Bytes that had become free in leaves when the last pass began.
     loosened: u64,
-    /// Leaves that the last pass, or this one, looked at.
+    /// Leaves that the last pass, or this one, examined.
     leaves: u64,
     under_way: bool,
 }
@@ -52,16 +54,16 @@ impl Progress {
 pub struct Merging<M: PoolStrategy> {
     pool: Arc<Pool<M>>,
     named: Arc<Mutex<Named<M>>>,
-    /// Held while a tree is worked on: a thread that drops one, or wants one at rest, takes it
+    /// Held during work on a tree. A thread that drops a tree, or wants one at rest, takes it
     /// first.
     gate: Arc<Mutex<()>>,
-    /// By the owner's id.
+    /// Progress by owner id.
     progress: HashMap<u32, Progress>,
-    /// True if the last round left work, or did not look.
+    /// Set if the last round left work, or did not check.
     is_left: bool,
 }
 
-/// Page references that were not the calling thread's.
+/// Returns the page references of other threads.
 pub(crate) fn references_of_others(counters: &Counters) -> u64 {
     let own = counters.here().get(Counter::References);
     counters.get(Counter::References).saturating_sub(own)
@@ -81,7 +83,7 @@ impl<M: PoolStrategy> Merging<M> {
         self.is_left
     }
 
-    /// Does what can be done now, after a second in which others made `references`.
+    /// Runs a round, after a second in which others made `references`.
     pub fn round(&mut self, references: u64, is_over: &dyn Fn() -> bool) {
         self.is_left = true;
         if references > QUIET {
@@ -91,10 +93,10 @@ impl<M: PoolStrategy> Merging<M> {
         let before = references_of_others(self.pool.counters());
         let disturbs =
             || references_of_others(self.pool.counters()).saturating_sub(before) > QUIET / 8;
-        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = self.named.lock().past_poison();
         let trees: HashMap<u32, String> = named.trees().collect();
         drop(named);
-        // What is gone is not under way any more.
+        // Dropped trees have no progress.
         self.progress.retain(|owner, _| trees.contains_key(owner));
         for name in trees.into_values() {
             loop {
@@ -111,7 +113,7 @@ impl<M: PoolStrategy> Merging<M> {
     }
 }
 
-/// Works on the tree of that name, if there is something to do; whether nothing is left then.
+/// Works on the tree of that name, if there is work; returns `true` if none is left.
 fn step<M: PoolStrategy>(
     pool: &Pool<M>,
     named: &Mutex<Named<M>>,
@@ -119,8 +121,8 @@ fn step<M: PoolStrategy>(
     progress: &mut HashMap<u32, Progress>,
     name: &str,
 ) -> bool {
-    let _gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
-    let opened = named.lock().unwrap_or_else(PoisonError::into_inner).opened(name);
+    let _gate = gate.lock().past_poison();
+    let opened = named.lock().past_poison().opened(name);
     let Some(Opened::Tree(tree)) = opened else { return true };
     if tree.is_resting() {
         return true;
@@ -128,7 +130,7 @@ fn step<M: PoolStrategy>(
     let tree = tree.structure();
     let loosened = tree.counters().loosened;
     let progress = progress.entry(tree.owner()).or_default();
-    // Another tree may have got the id of one that was dropped.
+    // Another tree may have got the id of a dropped one.
     progress.loosened = progress.loosened.min(loosened);
     if !progress.is_due(loosened, pool.page_size) {
         return true;
@@ -150,7 +152,7 @@ fn step<M: PoolStrategy>(
             true
         }
         Err(error) => {
-            // Operations that need these pages meet the error; here it is a reason to stop.
+            // Operations that need these pages report the error; here it is a reason to stop.
             tracing::debug!(%error, "leaves of '{name}' could not be merged");
             progress.under_way = false;
             true

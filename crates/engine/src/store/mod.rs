@@ -3,8 +3,8 @@
 //!
 //! # Housekeeping
 //!
-//! Each store that is open for writing has a thread of its own. Once a second it lets the file grow
-//! ahead of need, publishes statistics, and, when the store has little to do, merges leaves that
+//! Each store that is open for writing has its own thread. Once a second it lets the file grow
+//! ahead of need, and publishes statistics. When the store has little to do, it merges leaves that
 //! random inserts and removals left badly filled: [`Lab::background_merge`].
 mod aborting;
 pub mod catalog;
@@ -30,7 +30,7 @@ pub(crate) mod range;
 pub mod serde_value;
 mod snapshot_trees;
 pub mod stats;
-// `Store` has a file of its own name, as everything else has.
+// `Store` has a file of its own name, like everything else.
 #[allow(clippy::module_inception)]
 pub mod store;
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]

@@ -1,9 +1,10 @@
-//! The names of a store: its catalog, and the structures that are open.
+//! The names of a store: its catalog, and the open structures.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::pool::{Pages, Pool, PoolStrategy};
@@ -18,9 +19,9 @@ pub(crate) struct Named<M: PoolStrategy> {
     /// `None` only in a store that is open for reading and has never had one.
     pub(crate) catalog: Option<Catalog<Pool<M>>>,
     pub(crate) open: HashMap<String, Opened<M>>,
-    /// Splits and merges of trees that were dropped.
+    /// Splits and merges of dropped trees.
     pub(crate) gone: (u64, u64),
-    /// Names of structures that a thread is about to drop.
+    /// Names of structures about to be dropped.
     pub(crate) dropping: Vec<String>,
 }
 
@@ -30,7 +31,7 @@ impl<M: PoolStrategy> Named<M> {
         self.open.get(name).cloned()
     }
 
-    /// Owners' ids and names of trees that are open.
+    /// Returns owner ids and names of the open trees.
     pub(crate) fn trees(&self) -> impl Iterator<Item = (u32, String)> {
         self.open.iter().filter_map(|(name, opened)| match opened {
             Opened::Tree(tree) => Some((tree.structure().owner(), name.clone())),
@@ -38,7 +39,7 @@ impl<M: PoolStrategy> Named<M> {
         })
     }
 
-    /// The structure whose pages carry the id `owner`; it stays open.
+    /// Opens the structure whose pages carry the id `owner`, and keeps it open.
     pub(crate) fn owned_by(
         &mut self,
         pool: &Arc<Pool<M>>,
@@ -56,7 +57,7 @@ impl<M: PoolStrategy> Named<M> {
         Ok(Some(opened))
     }
 
-    /// Keeps the counts of entries of trees that there are, once all is undone and freed.
+    /// Restricts the entry counts to existing trees, once everything is undone and freed.
     pub(in crate::store) fn keep_counts(&self, pool: &Arc<Pool<M>>) -> Result<(), Error> {
         let all = self.catalog.as_ref().map_or(Ok(Vec::new()), Catalog::list)?;
         let trees = all.iter().filter(|(_, entry)| entry.structure == Structure::Tree);
@@ -87,12 +88,12 @@ impl<M: PoolStrategy> Named<M> {
         Ok(Some((opened, entry)))
     }
 
-    /// The catalog, if there is one.
+    /// Returns the catalog, if there is one.
     pub(crate) fn catalog(&self) -> Option<&Catalog<Pool<M>>> {
         self.catalog.as_ref()
     }
 
-    /// Makes a structure and enters it into the catalog.
+    /// Creates a structure and enters it into the catalog.
     pub(crate) fn create(
         &mut self,
         pool: &Arc<Pool<M>>,
@@ -111,7 +112,7 @@ impl<M: PoolStrategy> Named<M> {
         let created_ms = u64::try_from(created.as_millis()).unwrap_or(u64::MAX);
         let entry = Entry { owner, structure, root: made.root(), created_ms };
         if let Err(error) = catalog.insert(name, &entry, types) {
-            // Nobody will ever know of its pages.
+            // Its pages would be lost otherwise.
             if let Err(error) = made.destroy() {
                 tracing::warn!(%error, "the first pages of '{name}' are lost: `check` finds them");
             }
@@ -122,13 +123,14 @@ impl<M: PoolStrategy> Named<M> {
     }
 }
 
-/// Errors of locks name trees as users do. Nobody who has the names waits for a lock.
+/// Lets errors of locks show the users' names of trees. No thread waits for a lock while it holds
+/// the names.
 pub(crate) fn name_trees<M: PoolStrategy>(txns: &TransactionManager, named: &Arc<Mutex<Named<M>>>) {
     let Some(locks) = txns.locks() else { return };
     let named = Arc::downgrade(named);
     locks.name_trees_by(Box::new(move |owner| {
         let named = named.upgrade()?;
-        let named = named.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = named.lock().past_poison();
         let mut open = named.open.iter();
         open.find(|(_, opened)| opened.owner() == owner).map(|(name, _)| name.clone())
     }));

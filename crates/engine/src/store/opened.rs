@@ -1,4 +1,4 @@
-//! Structures that are open, each shared by all its handles.
+//! Open structures, each shared by all its handles.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,8 +15,8 @@ use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::txn;
 
-/// A structure with its name, shared by all its handles. Apart from the count of references before
-/// it, which each transaction writes that changes the structure.
+/// A structure with its name, shared by all its handles. Aligned away from the reference count
+/// before it, which every transaction writes that changes the structure.
 #[repr(align(128))]
 pub(crate) struct Open<S> {
     pub(in crate::store) name: String,
@@ -38,7 +38,7 @@ impl<S> Open<S> {
 
 /// Holds a structure of any kind open.
 pub(crate) trait Holds: Send + Sync {
-    /// The structure.
+    /// Returns the structure.
     fn held(&self) -> &dyn txn::Structure;
 }
 
@@ -59,14 +59,14 @@ impl Drop for Rest<'_> {
 
 pub(crate) type Shared<S> = Arc<Open<S>>;
 
-/// A tree that is open, held.
+/// An open tree, held.
 pub(crate) type OpenTree<M> = Shared<BTree<Pool<M>>>;
 
 fn shared<S>(name: &str, structure: S) -> Shared<S> {
     Arc::new(Open { name: name.to_string(), structure, resting: AtomicU32::new(0) })
 }
 
-/// Whatever has a name, once it is open.
+/// A named structure that is open.
 pub(crate) enum Opened<M: PoolStrategy> {
     Tree(Shared<BTree<Pool<M>>>),
     Hash(Shared<HashIndex<Pool<M>>>),
@@ -83,18 +83,18 @@ impl<M: PoolStrategy> Clone for Opened<M> {
     }
 }
 
-/// A seed that nobody outside can know: else strangers could choose keys that collide.
+/// Returns a secret seed: with a known one, strangers could choose keys that collide.
 fn secret_seed(owner: u32) -> u64 {
     use std::hash::BuildHasher;
     std::hash::RandomState::new().hash_one(owner)
 }
 
 impl<M: PoolStrategy> HoldsStructure for Opened<M> {
-    /// `None` where there are trees only, and it is none.
+    /// Returns the structure; `None` in a combination of trees only, if it is not a tree.
     fn as_structure(&self) -> Option<&dyn txn::Structure> {
         match self {
             Opened::Tree(tree) => Some(&tree.structure),
-            // There is none; but the compiler must know, or it compiles what follows.
+            // Impossible; but otherwise the compiler would compile the rest.
             Opened::Hash(_) | Opened::Heap(_) if M::TREES_ONLY => None,
             Opened::Hash(index) => Some(&index.structure),
             Opened::Heap(heap) => Some(&heap.structure),
@@ -103,7 +103,7 @@ impl<M: PoolStrategy> HoldsStructure for Opened<M> {
 }
 
 impl<M: PoolStrategy> Opened<M> {
-    /// A new, empty structure.
+    /// Creates an empty structure.
     pub(crate) fn create(
         pool: &Arc<Pool<M>>,
         name: &str,
@@ -125,7 +125,7 @@ impl<M: PoolStrategy> Opened<M> {
         })
     }
 
-    /// The one that the catalog tells of.
+    /// Opens the structure of a catalog entry.
     pub(crate) fn open(pool: &Arc<Pool<M>>, name: &str, entry: &Entry) -> Result<Opened<M>, Error> {
         let (pool, owner, root) = (pool.clone(), entry.owner, entry.root);
         if entry.structure == Structure::Tree {
@@ -151,7 +151,7 @@ impl<M: PoolStrategy> Opened<M> {
         }
     }
 
-    /// The owner id in the headers of its pages.
+    /// Returns the owner id in its pages.
     pub(crate) fn owner(&self) -> u32 {
         match self {
             Opened::Tree(tree) => tree.structure.owner(),
@@ -195,7 +195,7 @@ impl<M: PoolStrategy> Opened<M> {
         }
     }
 
-    /// Holds of it besides this one.
+    /// Returns the number of other holders.
     pub(crate) fn others(&self) -> usize {
         let holds = match self {
             Opened::Tree(tree) => Arc::strong_count(tree),
@@ -205,7 +205,7 @@ impl<M: PoolStrategy> Opened<M> {
         holds - 1
     }
 
-    /// Splits and merges since it was opened; only trees count them.
+    /// Returns its splits and merges since it was opened; only trees count them.
     pub(crate) fn tally(&self) -> (u64, u64) {
         let Opened::Tree(tree) = self else { return (0, 0) };
         let counters = tree.structure.counters();
@@ -213,13 +213,13 @@ impl<M: PoolStrategy> Opened<M> {
         (splits, counters.leaf_merges + counters.inner_merges)
     }
 
-    /// Frees all its pages; nothing happens if somebody else holds it.
+    /// Frees all its pages, unless another thread holds it.
     pub(crate) fn destroy(self) -> Result<(), PoolError> {
         match self {
             Opened::Tree(tree) => {
                 Arc::into_inner(tree).map_or(Ok(()), |tree| tree.structure.destroy())
             }
-            // There is none; but the compiler must know, or it compiles what follows.
+            // Impossible; but otherwise the compiler would compile the rest.
             Opened::Hash(_) | Opened::Heap(_) if M::TREES_ONLY => Ok(()),
             Opened::Hash(index) => {
                 Arc::into_inner(index).map_or(Ok(()), |index| index.structure.destroy())

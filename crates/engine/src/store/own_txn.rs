@@ -1,4 +1,4 @@
-//! Calls outside transactions that take more than one step: each runs in a transaction of its own.
+//! Calls outside transactions that take several steps: each runs in its own transaction.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::txn::{Durability, OwnedEntry, TxnOptions};
 /// Time for which such a call retries after it lost in a deadlock.
 const RETRY_TIME: Duration = Duration::from_secs(10);
 
-/// Makes a new value of the entry's old one.
+/// Computes an entry's new value from the old one.
 pub(crate) type Make<'f> = dyn FnMut(Option<&[u8]>) -> Result<Option<Vec<u8>>, Error> + 'f;
 
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
@@ -43,15 +43,15 @@ impl<M: PoolStrategy> StoreTree<M> {
         self.write(DELETE, |_| self.in_own_transaction(|tx| tx.pop_uncounted(self, first)))
     }
 
-    /// Returns whether keys can be locked.
+    /// Returns `true` if keys can be locked.
     pub(crate) fn has_locks(&self) -> bool {
         !M::TREES_ONLY && self.store().txns.locks().is_some()
     }
 
-    /// Locks `key`, and sets its entry to what `make` makes of it.
+    /// Locks `key`, and sets its entry to the result of `make`.
     pub(crate) fn update_locked(&self, key: &[u8], make: &mut Make<'_>) -> Result<(), Error> {
         self.in_own_transaction(|tx| {
-            // `make` is the user's.
+            // `make` is the user's closure.
             tx.claim_thread();
             tx.lock(self, key)?;
             let old = tx.peek(self, key, <[u8]>::to_vec)?;

@@ -1,10 +1,10 @@
 //! Range reads: of a snapshot, or of committed entries, leaf by leaf.
 //!
-//! Outside snapshots a range copies leaves, and gives what they hold if nobody has held a lock to
-//! write since it began: that costs a look at one word per leaf. From the first leaf on at which
-//! somebody writes it reads a snapshot of its own, which begins there. The snapshot is lost if the
+//! Outside snapshots a range copies leaves. It returns their entries if nobody has held a lock to
+//! write since it began, which costs a look at one word per leaf. From the first leaf on that fails
+//! this check, the range reads its own snapshot, which begins there. The snapshot is lost if the
 //! changes made while the range is used fit neither memory nor spill file. The range then returns
-//! that error once, and is over: its entries are of one moment, and another snapshot would be of
+//! that error once, and ends: its entries are of one moment, and another snapshot would be of
 //! another.
 
 use std::ops::Bound;
@@ -28,12 +28,12 @@ pub(crate) struct StoreRange<'t, M: PoolStrategy> {
 }
 
 enum Source<'t, M: PoolStrategy> {
-    /// Leaves as they are, where there are no transactions.
+    /// Leaves as they are, without transactions.
     Plain(Range<'t, Pool<M>>),
     Quiet(Quiet<'t, M>),
     /// A snapshot of its own, which may be replaced by another one.
     Own(Own<'t, M>),
-    /// The user's.
+    /// The user's snapshot.
     Snapshot(SnapshotRange<'t, Pool<M>>),
     /// The range failed, and is at its end.
     Over,
@@ -49,7 +49,7 @@ struct Quiet<'t, M: PoolStrategy> {
 
 /// Progress of one end.
 struct End {
-    /// The cursor's looks when it was last seen that nobody writes.
+    /// The cursor's looks at the last check that nobody writes.
     looks: u64,
     /// Bound up to which entries were returned on this side.
     bound: Bytes,
@@ -96,7 +96,7 @@ impl<'t, M: PoolStrategy> StoreRange<'t, M> {
                     let (bound, fence) = (bound.map(<[u8]>::to_vec), None);
                     End { looks: 0, bound, fence, has_large: false, is_used: false }
                 };
-                // While somebody writes, this is no token, so nothing is ever quiet with it.
+                // While somebody writes, this is not a valid token, so that no check succeeds.
                 let token = locks.quiet().unwrap_or(u64::MAX);
                 Source::Quiet(Quiet { range, token, ends: [end(lower), end(upper)], caller })
             }
@@ -139,20 +139,20 @@ impl<'t, M: PoolStrategy> StoreRange<'t, M> {
         StoreRange { source, ..self }
     }
 
-    /// The next entry from the front.
+    /// Returns the next entry from the front.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.take(true)
     }
 
-    /// The next entry from the back.
+    /// Returns the next entry from the back.
     #[inline]
     pub(crate) fn next_back(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.take(false)
     }
 
-    /// The caller has written one of the entries that were given, in a call of its own: if nobody
-    /// else has written meanwhile, it goes on as before.
+    /// Notes that the caller has written one of the returned entries, in a call of its own. If
+    /// nobody else has written in the meantime, the range continues as before.
     pub(crate) fn wrote(&mut self) {
         if let Source::Quiet(quiet) = &mut self.source
             && let Some(locks) = self.tree.store().transactions().locks()
@@ -165,7 +165,7 @@ impl<'t, M: PoolStrategy> StoreRange<'t, M> {
     #[inline]
     fn take(&mut self, forward: bool) -> Result<Option<Entry<'_>>, Error> {
         if let Err(error) = self.step(forward) {
-            // It is told once, and the range is over.
+            // The error is returned once, and the range ends.
             self.source = Source::Over;
             return Err(error);
         }
@@ -178,8 +178,7 @@ impl<'t, M: PoolStrategy> StoreRange<'t, M> {
         })
     }
 
-    /// Moves on by up to `n` entries, which no other look at the tree is needed for, and returns by
-    /// how many.
+    /// Skips up to `n` entries that need no look at the tree. Returns the number skipped.
     pub(crate) fn pass(&mut self, n: usize, forward: bool) -> usize {
         match &mut self.source {
             Source::Plain(range) => range.pass(n, forward),
@@ -226,11 +225,11 @@ impl<'t, M: PoolStrategy> StoreRange<'t, M> {
         Ok(())
     }
 
-    /// Goes on with a snapshot of its own, between these bounds.
+    /// Continues with its own snapshot, between these bounds.
     #[cold]
     fn own(&mut self, bounds: [Bytes; 2], caller: &'static Location<'static>) -> Result<(), Error> {
-        // What it read until now goes first: a snapshot that stays would keep its era, and with it
-        // what is wrong with that, for the next one.
+        // The old source is dropped first. A snapshot that stayed would keep its epoch, with the
+        // fault of that epoch, for the next one.
         self.source = Source::Over;
         let snapshot = self.tree.store().begin_snapshot(caller)?;
         let [lower, upper] = &bounds;
@@ -267,7 +266,7 @@ impl<'t, M: PoolStrategy> StoreRange<'t, M> {
 }
 
 impl<M: PoolStrategy> Quiet<'_, M> {
-    /// Goes to the next entry, or to the end; `false` if that may not be committed.
+    /// Moves to the next entry, or to the end; `false` if the entry may not be committed.
     #[inline]
     fn step(&mut self, tree: &StoreTree<M>, forward: bool) -> Result<bool, Error> {
         let is_there = self.range.step(forward)?;
@@ -290,12 +289,12 @@ impl<M: PoolStrategy> Quiet<'_, M> {
         Ok(true)
     }
 
-    /// Returns the bounds of the entries not yet returned, after a step in a direction failed its
-    /// validation.
+    /// Returns the bounds of the entries not yet returned, after a step in one direction failed its
+    /// check.
     fn bounds(&self, forward: bool) -> [Bytes; 2] {
         let bound = |end: &End, is_front: bool| {
             if is_front == forward {
-                // All of the leaf that it was in was given, or all up to a large value.
+                // All entries of its last leaf were returned, or all up to a large value.
                 let cursor = self.range.end(forward);
                 let has_left = cursor.fence(forward) != end.fence;
                 return match &end.fence {
@@ -315,7 +314,7 @@ impl<M: PoolStrategy> Quiet<'_, M> {
 }
 
 impl End {
-    /// Enters a leaf that ends at `fence`, or looks for a large value in the present one.
+    /// Enters a leaf that ends at `fence`, or checks the present one for a large value.
     fn enter(&mut self, fence: Option<Vec<u8>>, forward: bool) {
         if fence == self.fence {
             return;

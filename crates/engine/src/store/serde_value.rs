@@ -1,8 +1,8 @@
 //! Values of any type that serde can serialise, in postcard's format: with the feature `serde`.
 //!
-//! postcard writes fields one after the other, without their names: it is compact, and what reads a
-//! value must be the type that wrote it, with the same fields in the same order. So a tree records
-//! the shape of the type that it was created with (`types/shape.rs`).
+//! postcard writes fields one after the other, without their names. That is compact, but the
+//! reader's type must have the same fields in the same order as the writer's. So a tree records the
+//! shape of the type that it was created with (`types/shape.rs`).
 
 use std::any::type_name;
 use std::ops::Deref;
@@ -15,12 +15,12 @@ use crate::encoding::value::{DecodeValue, EncodeValue, ValueLike};
 use crate::store::error::Error;
 use crate::store::types::shape::shape_of;
 
-/// A value of a type with serde's traits, and its encoding. It is encoded when it is made, because
-/// that may fail, and read by dereferencing.
+/// A value of a type with serde's traits, and its encoding. It is encoded when it is created,
+/// because that may fail, and read by dereferencing.
 ///
-/// A tree records the type's name, the names and types of its fields, and the names of the
-/// variants of its enums. With a type of another shape it does not open ([`Error::OtherType`]);
-/// `docs/guide.md` says how values evolve.
+/// A tree records the type's name, the names and types of its fields, and the names of the variants
+/// of its enums. It does not open with a type of another shape ([`Error::OtherType`]);
+/// `docs/guide.md` explains how values evolve.
 ///
 /// ```
 /// use millpond::{Db, Error, Options, Postcard};
@@ -51,8 +51,8 @@ impl<T: Serialize> Postcard<T> {
     /// Encodes a value.
     ///
     /// # Errors
-    /// [`Error::Encode`]: the type's `Serialize` refuses this value, or asks for what postcard does
-    /// not have, as sequences whose length is not known beforehand (`#[serde(flatten)]`).
+    /// [`Error::Encode`]: the type's `Serialize` refuses this value, or needs a feature that
+    /// postcard lacks, such as sequences of unknown length (`#[serde(flatten)]`).
     pub fn new(value: T) -> Result<Postcard<T>, Error> {
         match postcard::to_allocvec(&value) {
             Ok(bytes) => Ok(Postcard { value, bytes }),
@@ -64,7 +64,7 @@ impl<T: Serialize> Postcard<T> {
 }
 
 impl<T> Postcard<T> {
-    /// The value.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.value
     }
@@ -135,7 +135,7 @@ mod tests {
             let back = Postcard::<Shape>::decode(&bytes).unwrap();
             assert_eq!(back, value);
             assert_eq!((back.to_value_bytes(), back.into_inner()), (bytes.clone(), shape));
-            // In a tuple, too, where it does not know its end.
+            // Also in a tuple, where it does not know its end.
             let pair = (value.clone(), 7u8);
             let back = <(Postcard<Shape>, u8)>::decode(&pair.to_value_bytes()).unwrap();
             assert_eq!(back, pair);

@@ -1,7 +1,8 @@
 //! The structures of a store, for snapshots.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::btree::Detached;
@@ -25,7 +26,7 @@ impl<M: PoolStrategy> TreesOf<'_, M> {
         read: impl FnOnce(&dyn Structure) -> Result<R, TxnError>,
     ) -> Result<R, TxnError> {
         let missing = || TxnError::NoTree { tx: 0, owner };
-        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut named = self.named.lock().past_poison();
         let found = named.owned_by(self.pool, owner);
         drop(named);
         match found {

@@ -1,37 +1,38 @@
 //! A store in one compiled combination: the pool and its threads over a page store, and the
-//! catalog. [`Db`](crate::Db) is one of these, whichever its options choose; measurements
-//! use them directly.
+//! catalog. [`Db`](crate::Db) wraps one of these, according to its options; measurements use them
+//! directly.
 //!
 //! # Life
 //!
-//! Opening checks the options before it touches a file, and gives the file back closed as it was
-//! if anything behind it fails. Everything that uses a store holds an [`Arc`] of it, so the last
-//! one to go closes it, and nothing can run meanwhile. Closing stops the threads, writes every
-//! dirty page, gives page ids back that were taken ahead, and marks the file as clean, in this
-//! order; only then is the file opened again without a log.
+//! Opening checks the options before it touches a file, and closes the file unchanged if a later
+//! step fails. Everything that uses a store holds an [`Arc`] of it, so dropping the last one closes
+//! it, and nothing can run during that. Closing stops the threads, writes every dirty page, gives
+//! back page ids that were taken ahead, and marks the file as clean, in this order. Only after that
+//! does the file open again without a log.
 //!
-//! [`Store::close`] with other handles left gives up the files, too. Four steps keep their calls
-//! from the files:
+//! [`Store::close`] with other handles left gives up the files, too. Four steps keep the calls of
+//! these handles from the files:
 //!
-//! 1. Calls are refused, and single writes that are under way are waited for: their results hold.
-//! 2. A checkpoint is taken, and the log is sealed: what was appended before is durable, and what
-//!    comes later never is, and fails.
+//! 1. Calls are refused, and single writes in progress are waited for: their results hold.
+//! 2. A checkpoint is taken, and the log is sealed. Everything appended before is durable, and
+//!    later appends fail.
 //! 3. If the log ends with that checkpoint, and no page id was taken since, the file is marked as
-//!    clean. Otherwise something was under way, a transaction for instance: the files stay as a
+//!    clean. Otherwise something was in progress, for instance a transaction. The files stay as a
 //!    crash would leave them, and opening recovers them.
 //! 4. The page store is closed, and then each file's gate is shut ([`FileDevice`]): writes and
-//!    reads that are under way are waited for, and later ones fail.
+//!    reads in progress are waited for, and later ones fail.
 //!
 //! [`FileDevice`]: millpond_device::FileDevice
 //!
-//! Each named structure is opened once and shared by all its handles: its root hangs below one
-//! anchor, or there would be two swips to one page.
+//! Each named structure is opened once and shared by all its handles: its root is below one anchor,
+//! since otherwise there would be two swips to one page.
 
 use std::panic::Location;
-use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, MutexGuard, TryLockError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{FrameId, Lsn, PageId, Reason};
 use millpond_tier::{AnyTier, TierCounts};
@@ -59,15 +60,15 @@ use crate::txn::{Durability, ManagerShare, Snapshot, TransactionManager};
 /// Time between two rounds of the housekeeping.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Checkpoints that a store takes at most when it is closed, until nothing is under way.
+/// Maximum number of checkpoints at closing, until nothing is in progress.
 const LAST_CHECKPOINTS: u32 = 50;
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// Passes over the frames that [`Store::flush`] makes at most.
+/// Maximum number of passes over the frames in [`Store::flush`].
 const FLUSH_PASSES: u32 = 4;
 
-/// A store in the combination `M`. Apart from the count of references before it, which each
-/// transaction writes: two lines, since processors fetch them in pairs.
+/// A store in the combination `M`. Aligned away from the reference count before it, which every
+/// transaction writes. It takes two lines, since processors fetch them in pairs.
 #[repr(align(128))]
 pub struct Store<M: PoolStrategy> {
     pub(in crate::store) pool: Arc<Pool<M>>,
@@ -92,17 +93,17 @@ pub struct Store<M: PoolStrategy> {
     pub(in crate::store) durability: Durability,
     pub(in crate::store) plan: Plan,
     pub(in crate::store) opened: Instant,
-    /// The only thread that may use it, without latches.
+    /// The only thread that may use it, in a store without latches.
     pub(in crate::store) alone: Option<ThreadId>,
 }
 
-/// The threads of a store that is open.
+/// The threads of an open store.
 pub(in crate::store) struct Running<M: PoolStrategy> {
     pub(in crate::store) house: Option<Housekeeping>,
     pub(in crate::store) checkpointing: Option<Housekeeping>,
-    /// The pool's threads, which go with the last handle: calls under way may wait for them.
+    /// The pool's threads, which stop with the last handle: calls in progress may wait for them.
     pub(in crate::store) workers: Option<Workers<M>>,
-    /// Set while the files are the store's.
+    /// Set while the store has its files.
     pub(in crate::store) is_open: bool,
 }
 
@@ -113,7 +114,7 @@ impl<M: PoolStrategy> Store<M> {
         let mut merging = (merge && M::Latching::THREADS).then(|| self.merging());
         let (mut seen, mut is_published) = (0, false);
         let house = Housekeeping::start("millpond-house", PERIOD, move |is_over| {
-            // A store that nobody uses rests, and its statistics stay right.
+            // An idle store rests, and its statistics stay right.
             let references = references_of_others(pool.counters());
             let since = references.saturating_sub(std::mem::replace(&mut seen, references));
             let has_work = merging.as_ref().is_some_and(Merging::has_work);
@@ -140,13 +141,13 @@ impl<M: PoolStrategy> Store<M> {
         Merging::new(self.pool.clone(), self.named.clone(), self.gate.clone())
     }
 
-    /// The background merge changes nothing until the guard goes.
+    /// Keeps the background merge from changing anything until the guard is dropped.
     ///
     /// # Errors
     /// [`PoolError::Held`]: it may be waiting for a page that a closure of this thread looks at.
     pub(crate) fn keep_from_merging(&self) -> Result<MutexGuard<'_, ()>, PoolError> {
         if borrowed::pages_borrowed() == 0 {
-            return Ok(self.gate.lock().unwrap_or_else(PoisonError::into_inner));
+            return Ok(self.gate.lock().past_poison());
         }
         borrowed::until(|| match self.gate.try_lock() {
             Ok(gate) => Some(gate),
@@ -155,12 +156,12 @@ impl<M: PoolStrategy> Store<M> {
         })
     }
 
-    /// The buffer pool.
+    /// Returns the buffer pool.
     pub fn pool(&self) -> &Arc<Pool<M>> {
         &self.pool
     }
 
-    /// The page store below the pool.
+    /// Returns the page store below the pool.
     pub fn pages(&self) -> &Arc<PageStore> {
         &self.pages
     }
@@ -180,8 +181,8 @@ impl<M: PoolStrategy> Store<M> {
         self.pages.is_read_only()
     }
 
-    /// Fails on a thread that must not use the store, when it was closed, and in a child of its
-    /// process.
+    /// Fails on a thread that must not use the store, after the store was closed, and in a child of
+    /// its process.
     #[inline(always)]
     pub(crate) fn may_read(&self) -> Result<(), Error> {
         self.txns.may_call()?;
@@ -200,14 +201,14 @@ impl<M: PoolStrategy> Store<M> {
     }
 
     pub(crate) fn named(&self) -> MutexGuard<'_, Named<M>> {
-        self.named.lock().unwrap_or_else(PoisonError::into_inner)
+        self.named.lock().past_poison()
     }
 
-    /// Writes what is dirty and makes it durable; operations may run meanwhile. See
-    /// [`Db::flush`](crate::Db::flush) for what that is worth.
+    /// Writes all dirty pages and makes them durable; operations may run in the meantime. See
+    /// [`Db::flush`](crate::Db::flush) for the guarantees.
     ///
     /// # Errors
-    /// A page could not be written, or the device did not confirm.
+    /// A page could not be written, or the device did not confirm the sync.
     pub fn flush(&self) -> Result<(), Error> {
         self.may_read()?;
         if self.is_read_only() {
@@ -220,7 +221,7 @@ impl<M: PoolStrategy> Store<M> {
         self.write_pages()
     }
 
-    /// Writes what is dirty, without a log.
+    /// Writes all dirty pages, in a store without a log.
     fn write_pages(&self) -> Result<(), Error> {
         let frames: Vec<FrameId> = (0..self.pool.frames()).map(FrameId).collect();
         for _ in 0..FLUSH_PASSES {
@@ -237,7 +238,7 @@ impl<M: PoolStrategy> Store<M> {
         self.confirm_place()
     }
 
-    /// Fails if a file of the store is no longer where it was opened.
+    /// Fails if a file of the store is no longer at its place.
     fn confirm_place(&self) -> Result<(), Error> {
         match &self.checkpointer {
             Some(checkpointer) => Ok(checkpointer.confirm_place()?),
@@ -260,7 +261,7 @@ impl<M: PoolStrategy> Store<M> {
         }
     }
 
-    /// The durability of commits of transactions whose options state none.
+    /// Returns the durability of commits of transactions whose options set none.
     pub fn durability(&self) -> Durability {
         self.durability
     }
@@ -275,10 +276,10 @@ impl<M: PoolStrategy> Store<M> {
         &self.txns
     }
 
-    /// Begins a snapshot of what is committed, on behalf of `caller`.
+    /// Begins a snapshot of the committed state, on behalf of `caller`.
     ///
     /// # Errors
-    /// There are no locks, or what transactions under way have changed cannot be kept.
+    /// The store has no locks, or the changes of active transactions cannot be kept.
     pub fn begin_snapshot(
         &self,
         caller: &'static Location<'static>,
@@ -314,7 +315,7 @@ impl<M: PoolStrategy> Store<M> {
         }
     }
 
-    /// Does what is counted and, now and then, timed.
+    /// Runs work that is counted and occasionally timed.
     #[inline(always)]
     pub(crate) fn counted<R>(&self, meters: Meters, work: impl FnOnce() -> R) -> R {
         let Meters { counter, timing } = meters;
@@ -325,13 +326,13 @@ impl<M: PoolStrategy> Store<M> {
         result
     }
 
-    /// Closes the store, whatever other handles are left: their calls fail from now on, and its
-    /// files can be opened again.
+    /// Closes the store, whatever other handles are left. Their calls fail from now on, and the
+    /// store's files can be opened again.
     ///
     /// # Errors
     /// [`Error::InUse`]: a call of this thread looks at a page, so the store stays open. Or
-    /// something could not be written: the file stays marked as open, and is this store's until the
-    /// last handle goes.
+    /// something could not be written: the file stays marked as open, and this store keeps it until
+    /// the last handle is dropped.
     pub fn close(self: Arc<Self>) -> Result<(), Error> {
         if !self.txns.is_here() {
             return Err(Error::Forked);
@@ -345,15 +346,15 @@ impl<M: PoolStrategy> Store<M> {
         }
     }
 
-    /// Closes the store beside other handles.
+    /// Closes the store while other handles exist.
     fn end(&self) -> Result<(), Error> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock().past_poison();
         if !running.is_open {
             return Ok(());
         }
         self.txns.refuse_calls()?;
         (running.house, running.checkpointing) = (None, None);
-        // Nobody takes a checkpoint for those who wait for one.
+        // No checkpoints come any more for the threads that wait for one.
         self.txns.room().failed();
         match self.checkpointer.as_deref().zip(self.txns.log()) {
             Some((checkpointer, log)) => {
@@ -379,7 +380,7 @@ impl<M: PoolStrategy> Store<M> {
             if checkpointer.is_last(&last) || !self.txns.active().is_empty() {
                 break;
             }
-            // A call is under way, and ends soon.
+            // A call is in progress, and ends soon.
             std::thread::sleep(MOMENT);
             last = checkpointer.take_last()?;
         }
@@ -389,15 +390,15 @@ impl<M: PoolStrategy> Store<M> {
         if let Err(error) = log.cut_back() {
             tracing::debug!(%error, "the log keeps its length");
         }
-        // First: who opens the store asks for the data file's lock first.
+        // This comes first, because an opening of the store locks the data file first.
         log.give_up();
         let is_at_rest = || is_last && self.pages.has_taken(&last.checkpoint.taken);
         self.pages.end(self.catalog_root(), is_at_rest)?;
         Ok(())
     }
 
-    /// Returns whether it was closed: without a log, only the calls and transactions that are under
-    /// way can finish or undo what they change, and the last handle closes the store.
+    /// Returns `true` if it was closed. Without a log, calls and transactions in progress must
+    /// finish or undo their changes themselves, and the last handle closes the store.
     fn end_unlogged(&self) -> Result<bool, Error> {
         if !self.is_read_only() {
             return self.write_pages().map(|()| false);
@@ -412,9 +413,9 @@ impl<M: PoolStrategy> Store<M> {
     }
 
     /// Keeps everything as it is until the process ends, which is a child of the one that opened
-    /// the store: the threads are not here to be joined, and the files are the parent's.
+    /// the store. The threads do not exist here, and the files are the parent's.
     fn leave_to_parent(&mut self) {
-        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let running = self.running.get_mut().past_poison();
         let Running { house, checkpointing, workers, .. } = running;
         std::mem::forget((house.take(), checkpointing.take(), workers.take()));
         std::mem::forget((self.pool.clone(), self.pages.clone(), self.tier.clone()));
@@ -422,8 +423,8 @@ impl<M: PoolStrategy> Store<M> {
     }
 
     fn shut(&mut self) -> Result<(), Error> {
-        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // They wait for their threads.
+        let running = self.running.get_mut().past_poison();
+        // Dropping them waits for their threads.
         (running.house, running.checkpointing, running.workers) = (None, None, None);
         if !std::mem::replace(&mut running.is_open, false) {
             return Ok(());
@@ -470,7 +471,7 @@ impl<M: PoolStrategy> Store<M> {
                 }
             }
         }
-        // A file that was renamed is whole now. A store that is closed needs no log.
+        // A file that was renamed is complete now. A closed store needs no log.
         let displaced = self.pages.displaced().filter(|_| !self.is_read_only());
         self.pages.close(self.catalog_root())?;
         displaced.map_or(Ok(()), |path| Err(Error::Displaced { path }))

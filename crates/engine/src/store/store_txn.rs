@@ -1,4 +1,4 @@
-//! A transaction in one compiled combination: the trees that it changed, and what it did.
+//! A transaction in one compiled combination: its state, and the structures that it changed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::txn::{
     TxnOptions,
 };
 
-/// Structures that a transaction changed; the first few trees without memory of their own.
+/// Structures that a transaction changed; the first few trees need no allocation.
 pub(in crate::store) struct Known<M: PoolStrategy> {
     few: [Option<OpenTree<M>>; FEW],
     others: Vec<OpenTree<M>>,
@@ -81,10 +81,10 @@ pub struct StoreTxn<M: PoolStrategy> {
 }
 
 impl<M: PoolStrategy> StoreTxn<M> {
-    /// A new transaction.
+    /// Begins a transaction.
     ///
     /// # Errors
-    /// The store is open for reading only, or is used by another thread than its own.
+    /// The store is open for reading only, or this thread may not use it.
     pub fn begin(store: &Arc<Store<M>>, options: TxnOptions) -> Result<StoreTxn<M>, Error> {
         if M::TREES_ONLY {
             return Err(LabError::NoTransactions.into());
@@ -94,23 +94,23 @@ impl<M: PoolStrategy> StoreTxn<M> {
         Ok(StoreTxn { trees: Known::none(), tx, store: store.clone(), cause: None })
     }
 
-    /// The transaction's id.
+    /// Returns the transaction's id.
     pub fn id(&self) -> u64 {
         self.tx.id()
     }
 
-    /// Fails where nothing can be written.
+    /// Fails if nothing can be written.
     pub(in crate::store) fn may_write(&self) -> Result<(), Error> {
         self.store.may_write()
     }
 
-    /// The address of its store.
+    /// Returns the address of its store.
     pub(in crate::store) fn store_address(&self) -> usize {
         address_of(&self.store)
     }
 
-    /// Does `work`, which keeps the structures that it changes, in the transaction; it is counted
-    /// in `meters`, if there are any.
+    /// Runs `work`, which keeps the structures that it changes, in the transaction. The call is
+    /// counted in `meters`, if they are given.
     pub(in crate::store) fn call<R>(
         &mut self,
         meters: Option<Meters>,
@@ -123,7 +123,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(done)
     }
 
-    /// Keeps a hash index or a heap until the end: it may have to be undone.
+    /// Keeps a hash index or a heap until the end, since it may have to be undone.
     pub(in crate::store) fn keep_member(&mut self, member: &dyn Member) {
         self.trees.keep_member(member);
     }
@@ -133,7 +133,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.tx.claim_thread();
     }
 
-    /// Ties the transaction to no thread.
+    /// Unties the transaction from its thread.
     pub fn leave_thread(&mut self) {
         self.tx.leave_thread();
     }
@@ -186,7 +186,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         }
     }
 
-    /// Apart from the path of what succeeds.
+    /// Records an error, away from the path of successful calls.
     #[cold]
     #[inline(never)]
     fn failed(&mut self, error: Error) -> Error {
@@ -305,7 +305,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(scanned)
     }
 
-    /// Locks all keys of a range in S, also those that are absent.
+    /// Locks all keys of a range in S, including absent ones.
     ///
     /// # Errors
     /// [`Error`].
@@ -315,7 +315,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(locked)
     }
 
-    /// Returns whether the transaction has locked all of a range.
+    /// Returns `true` if the transaction has locked all of a range.
     pub(crate) fn has_locked(
         &mut self,
         tree: &StoreTree<M>,
@@ -346,8 +346,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
 
     /// Removes the first entry, or the last, and returns it.
     ///
-    /// The end of the tree is locked before anything else, so that two transactions that pop there
-    /// do not both read an entry that both of them want to remove, which is a deadlock.
+    /// The end of the tree is locked first. Otherwise two transactions that pop there could both
+    /// read the entry that both want to remove, which is a deadlock.
     ///
     /// # Errors
     /// [`Error`].
@@ -384,7 +384,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
             let Some((key, _)) = seen.pop_front() else { return Ok(None) };
             self.lock(tree, &key)?;
             let value = self.peek(tree, &key, <[u8]>::to_vec)?;
-            // Without locks on what was read, another transaction may have removed it.
+            // Without locks on the keys read, another transaction may have removed it.
             let Some(value) = value else { continue };
             let removed = self.tx.write(tree.btree(), &key, None, WriteCondition::Present);
             if self.noted(removed)?.applied {
@@ -406,12 +406,12 @@ impl<M: PoolStrategy> StoreTxn<M> {
         let trees = &self.trees;
         let undone = self.tx.rollback_to(savepoint, &|owner| trees.find(owner));
         self.noted(undone)?;
-        // What failed is undone.
+        // The failed change is undone.
         self.cause = None;
         Ok(())
     }
 
-    /// Commits: ends the transaction, and its changes stay.
+    /// Commits: ends the transaction, and keeps its changes.
     ///
     /// # Errors
     /// [`Error`].
@@ -423,8 +423,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
         done
     }
 
-    /// Commits, and returns before the commit is durable; `ended` is called once it is, or once it
-    /// is known that it may not be.
+    /// Commits, and returns before the commit is durable. `ended` is called once the commit is
+    /// durable, or the log has failed.
     ///
     /// # Errors
     /// The transaction is not committed; `ended` is not called.
@@ -443,8 +443,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
         Ok(())
     }
 
-    /// Now and then times a call that has all of the transaction: without a clone of the store,
-    /// whose count of references is one line for all threads.
+    /// Runs, and occasionally times, a call that needs the whole transaction. It does not clone the
+    /// store, whose reference count is one line for all threads.
     #[inline(always)]
     fn timed<R>(&mut self, timing: Timing, work: impl FnOnce(&mut Self) -> R) -> R {
         let started = self.store.pool().latencies().start(timing);

@@ -15,14 +15,15 @@ use crate::store::store::Store;
 use crate::store::types::recorded::{is_compatible, recorded};
 
 impl<M: PoolStrategy> Store<M> {
-    /// The names, once no drop of `name` is under way, unless that may wait for this thread.
+    /// Locks the names once no drop of `name` is in progress, unless that drop may wait for this
+    /// thread.
     fn named_to_open(&self, name: &str) -> MutexGuard<'_, Named<M>> {
         self.dropped.wait(self.named(), name, || {
             pages_borrowed() > 0 || self.txns.locks().is_some_and(|locks| locks.has_own_thread())
         })
     }
 
-    /// Returns the structure of that name, which must be a `kind`; `None` if there is none.
+    /// Returns the structure of that name, which must be a `kind`; `None` if it does not exist.
     fn find(&self, name: &str, kind: Structure) -> Result<Option<Opened<M>>, Error> {
         self.may_read()?;
         self.find_in(&mut self.named_to_open(name), name, kind)
@@ -50,7 +51,7 @@ impl<M: PoolStrategy> Store<M> {
         self.find(name, kind)?.ok_or_else(|| missing(name, kind))
     }
 
-    /// A new structure of that name.
+    /// Creates a structure of that name.
     fn create(&self, name: &str, kind: Structure) -> Result<Opened<M>, Error> {
         self.may_write()?;
         let create = || self.named().create(&self.pool, name, kind, &TypeNames::default());
@@ -66,7 +67,7 @@ impl<M: PoolStrategy> Store<M> {
         types: &TypeNames,
     ) -> Result<Opened<M>, Error> {
         self.may_read()?;
-        // Found or made under one lock: another thread may make or drop the same name.
+        // Found or created under one lock: another thread may create or drop the same name.
         let mut named = self.named_to_open(name);
         if let Some(opened) = self.find_in(&mut named, name, kind)? {
             if *types != TypeNames::default()
@@ -107,51 +108,52 @@ impl<M: PoolStrategy> Store<M> {
         }
     }
 
-    /// The tree of that name; it is made if there is none.
+    /// Returns the tree of that name, and creates it if it does not exist.
     ///
     /// # Errors
-    /// [`Error`]: the name cannot be or is another structure's, or the store failed.
+    /// [`Error`]: the name is invalid or another structure's, or the store failed.
     pub fn tree(self: &Arc<Self>, name: &str) -> Result<StoreTree<M>, Error> {
         self.tree_of(name, &TypeNames::default())
     }
 
-    /// The tree of that name, with keys and values of these types; it is made if there is none.
+    /// Returns the tree of that name, with keys and values of these types, and creates it if it
+    /// does not exist.
     ///
     /// # Errors
-    /// [`Error::OtherType`], or as [`Store::tree`].
+    /// [`Error::OtherType`], or any error of [`Store::tree`].
     pub fn tree_of(self: &Arc<Self>, name: &str, types: &TypeNames) -> Result<StoreTree<M>, Error> {
         self.as_tree(name, self.found_or_new(name, Structure::Tree, types)?)
     }
 
-    /// The tree of that name.
+    /// Opens the tree of that name.
     ///
     /// # Errors
-    /// [`Error::NoTree`], or as [`Store::tree`].
+    /// [`Error::NoTree`], or any error of [`Store::tree`].
     pub fn open_tree(self: &Arc<Self>, name: &str) -> Result<StoreTree<M>, Error> {
         self.as_tree(name, self.existing(name, Structure::Tree)?)
     }
 
-    /// A new, empty tree.
+    /// Creates an empty tree.
     ///
     /// # Errors
-    /// [`Error::Exists`], or as [`Store::tree`].
+    /// [`Error::Exists`], or any error of [`Store::tree`].
     pub fn create_tree(self: &Arc<Self>, name: &str) -> Result<StoreTree<M>, Error> {
         self.as_tree(name, self.create(name, Structure::Tree)?)
     }
 
-    /// The hash index of that name; it is made if there is none.
+    /// Returns the hash index of that name, and creates it if it does not exist.
     ///
     /// # Errors
-    /// As [`Store::tree`].
+    /// Same as [`Store::tree`].
     pub fn hash_index(self: &Arc<Self>, name: &str) -> Result<StoreHashIndex<M>, Error> {
         self.hash_index_of(name, &TypeNames::default())
     }
 
-    /// The hash index of that name, with keys and values of these types; it is made if there is
-    /// none.
+    /// Returns the hash index of that name, with keys and values of these types, and creates it if
+    /// it does not exist.
     ///
     /// # Errors
-    /// As [`Store::tree_of`].
+    /// Same as [`Store::tree_of`].
     pub fn hash_index_of(
         self: &Arc<Self>,
         name: &str,
@@ -160,50 +162,51 @@ impl<M: PoolStrategy> Store<M> {
         self.as_hash_index(name, self.found_or_new(name, Structure::Hash, types)?)
     }
 
-    /// The hash index of that name.
+    /// Opens the hash index of that name.
     ///
     /// # Errors
-    /// [`Error::NoStructure`], or as [`Store::tree`].
+    /// [`Error::NoStructure`], or any error of [`Store::tree`].
     pub fn open_hash_index(self: &Arc<Self>, name: &str) -> Result<StoreHashIndex<M>, Error> {
         self.as_hash_index(name, self.existing(name, Structure::Hash)?)
     }
 
-    /// A new, empty hash index.
+    /// Creates an empty hash index.
     ///
     /// # Errors
-    /// [`Error::Exists`], or as [`Store::tree`].
+    /// [`Error::Exists`], or any error of [`Store::tree`].
     pub fn create_hash_index(self: &Arc<Self>, name: &str) -> Result<StoreHashIndex<M>, Error> {
         self.as_hash_index(name, self.create(name, Structure::Hash)?)
     }
 
-    /// The heap of that name; it is made if there is none.
+    /// Returns the heap of that name, and creates it if it does not exist.
     ///
     /// # Errors
-    /// As [`Store::tree`].
+    /// Same as [`Store::tree`].
     pub fn heap(self: &Arc<Self>, name: &str) -> Result<StoreHeap<M>, Error> {
         self.heap_of(name, &TypeNames::default())
     }
 
-    /// The heap of that name, with records of this type; it is made if there is none.
+    /// Returns the heap of that name, with records of this type, and creates it if it does not
+    /// exist.
     ///
     /// # Errors
-    /// As [`Store::tree_of`].
+    /// Same as [`Store::tree_of`].
     pub fn heap_of(self: &Arc<Self>, name: &str, types: &TypeNames) -> Result<StoreHeap<M>, Error> {
         self.as_heap(name, self.found_or_new(name, Structure::Heap, types)?)
     }
 
-    /// The heap of that name.
+    /// Opens the heap of that name.
     ///
     /// # Errors
-    /// [`Error::NoStructure`], or as [`Store::tree`].
+    /// [`Error::NoStructure`], or any error of [`Store::tree`].
     pub fn open_heap(self: &Arc<Self>, name: &str) -> Result<StoreHeap<M>, Error> {
         self.as_heap(name, self.existing(name, Structure::Heap)?)
     }
 
-    /// A new, empty heap.
+    /// Creates an empty heap.
     ///
     /// # Errors
-    /// [`Error::Exists`], or as [`Store::tree`].
+    /// [`Error::Exists`], or any error of [`Store::tree`].
     pub fn create_heap(self: &Arc<Self>, name: &str) -> Result<StoreHeap<M>, Error> {
         self.as_heap(name, self.create(name, Structure::Heap)?)
     }
@@ -227,9 +230,9 @@ impl<M: PoolStrategy> Store<M> {
         self.named().entry(name)?.ok_or_else(|| missing(name, Structure::Tree))
     }
 
-    /// Removes a structure, which must be a `kind`, and gives all its pages back. Nobody may have
-    /// a handle of it; transactions that have read it are waited for, since they would find another
-    /// tree of its name otherwise.
+    /// Removes a structure, which must be a `kind`, and frees all its pages. It must have no open
+    /// handles. Transactions that have read it are waited for, since they could otherwise find
+    /// another tree of its name.
     ///
     /// # Errors
     /// [`Error::NoTree`] or [`Error::NoStructure`], [`Error::OtherKind`], [`Error::TreeInUse`], a
@@ -242,7 +245,7 @@ impl<M: PoolStrategy> Store<M> {
             let dropped = if M::TREES_ONLY {
                 drop()
             } else {
-                // Not with the names locked: those that are waited for may look for one.
+                // Not with the names locked, since the transactions waited for may look up a name.
                 self.txns.alone_with(owner, drop)
             };
             if dropped? {
@@ -254,14 +257,14 @@ impl<M: PoolStrategy> Store<M> {
         }
     }
 
-    /// The owner's id of what has that name, which must be a `kind` without handles, and is about
-    /// to be dropped from now on.
+    /// Announces the drop of a structure, which must be a `kind` without handles. Returns its owner
+    /// id.
     fn owner_to_drop<'s>(
         &'s self,
         name: &'s str,
         kind: Structure,
     ) -> Result<(u32, Dropping<'s, M>), Error> {
-        // The background merge shall not be taken for a handle.
+        // The background merge must not count as a handle.
         let _gate = self.keep_from_merging()?;
         let mut named = self.named();
         let entry = named.entry(name)?.ok_or_else(|| missing(name, kind))?;
@@ -275,7 +278,8 @@ impl<M: PoolStrategy> Store<M> {
         }
     }
 
-    /// Removes what has that name; `false`, and nothing changed, if it is no more that of `owner`.
+    /// Removes the structure of that name; `false`, with nothing changed, if it is no longer that
+    /// of `owner`.
     fn drop_now(&self, name: &str, kind: Structure, owner: u32) -> Result<bool, Error> {
         let _gate = self.keep_from_merging()?;
         let mut named = self.named();
@@ -303,7 +307,7 @@ impl<M: PoolStrategy> Store<M> {
         }
         let (splits, merges) = opened.tally();
         named.gone = (named.gone.0 + splits, named.gone.1 + merges);
-        // It is gone, so a log that has no room for the rest is no failure of the call.
+        // It is gone, so the call succeeds even if the log has no room for the rest.
         if let Err(error) = opened.destroy().map_err(Error::from) {
             if error.kind() != ErrorKind::DiskFull {
                 return Err(error);
@@ -314,7 +318,7 @@ impl<M: PoolStrategy> Store<M> {
         Ok(true)
     }
 
-    /// All names and what they stand for, in order.
+    /// Returns all names with their entries, in order.
     ///
     /// # Errors
     /// The catalog cannot be read.

@@ -1,8 +1,8 @@
 //! The transaction table: transactions that have written something and are not over yet.
 //!
-//! A checkpoint records for each of them its last LSN before the checkpoint's own LSN, `begin`. A
-//! transaction appends its record first and stores the LSN here afterwards; so the reader of the
-//! table waits for steps that were under way at `begin`:
+//! A checkpoint records, for each of them, its last LSN before the checkpoint's own LSN, `begin`. A
+//! transaction appends its record first and stores the LSN here afterwards. So a reader of the
+//! table waits for steps that were in progress at `begin`:
 //!
 //! 1. A transaction enters the table before its first record.
 //! 2. Its step counter is odd while it may append a record whose LSN is not stored yet.
@@ -11,10 +11,10 @@
 //! A step that began after `begin` appends behind `begin`, where recovery reads the record itself.
 //!
 //! The table has parts, each with a mutex, since every transaction that writes enters and leaves
-//! it. Transactions of one thread are in the same part as long as the thread has ids that it drew
-//! at once. Who reads the table goes through one part after the other, and sees every transaction
-//! that was in it from the beginning to the end of that. One that enters meanwhile, seen or not,
-//! has its first record behind the end of the log at the beginning.
+//! it. Successive transactions of a thread use the same part, as long as the thread has ids of one
+//! draw. A reader of the table goes through one part after the other. It sees every transaction
+//! that is in the table throughout. The first record of a transaction that enters in the meantime,
+//! seen or not, is behind the end of the log at the beginning.
 //!
 //! Only the thread that uses the transaction counts its steps, so it needs no atomic
 //! read-modify-write. A record's LSN is taken after its step began, by a sequentially consistent
@@ -22,11 +22,12 @@
 //! that its step had begun.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use hashbrown::HashMap;
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::lock::{Spinlock, SpinlockGuard};
@@ -41,7 +42,7 @@ pub struct Active {
     last: AtomicU64,
     steps: AtomicU64,
     over: AtomicBool,
-    /// Taken by its own thread in each call that changes something, given back by a plain store.
+    /// Locked by its own thread in each call that changes something, released by a plain store.
     undo: Spinlock<UndoBuffer>,
 }
 
@@ -57,23 +58,24 @@ impl Active {
         self.tx
     }
 
-    /// A lower bound of the LSNs of its records.
+    /// Returns a lower bound of the LSNs of its records.
     pub fn first(&self) -> Lsn {
         Lsn(self.first.load(Ordering::Acquire))
     }
 
-    /// LSN of its last record; 0: none.
+    /// Returns the LSN of its last record, or 0 if it has none.
     pub fn last(&self) -> Lsn {
         Lsn(self.last.load(Ordering::Acquire))
     }
 
-    /// Locks its undo buffer, for its own thread: others hold it for moments.
+    /// Locks its undo buffer for its own thread; other threads hold it only briefly.
     #[inline]
     pub(super) fn undo(&self) -> SpinlockGuard<'_, UndoBuffer> {
         self.undo.lock()
     }
 
-    /// Locks its undo buffer, for another thread. That waits for a call that the transaction is in.
+    /// Locks its undo buffer for another thread, which waits for a call of the transaction in
+    /// progress.
     ///
     /// # Errors
     /// [`PoolError::Held`]: that call waits for a page that this thread lends.
@@ -90,7 +92,7 @@ impl Active {
         Step::begin(self)
     }
 
-    /// Does `step`, which may append a record and returns its LSN.
+    /// Runs `step`, which may append a record and returns its LSN.
     pub(super) fn step<R>(&self, step: impl FnOnce() -> (R, Lsn)) -> R {
         let under_way = self.begin_step();
         let (result, at) = step();
@@ -98,7 +100,7 @@ impl Active {
         result
     }
 
-    /// Waits until the LSN of a step that is under way is stored.
+    /// Waits until a step in progress has stored its LSN.
     fn await_step(&self) {
         let seen = self.steps.load(Ordering::SeqCst);
         let is_same = || self.steps.load(Ordering::SeqCst) == seen;
@@ -114,11 +116,11 @@ impl Active {
     }
 }
 
-/// A step; over when it is dropped, also by a panic.
+/// A step; it ends when it is dropped, also by a panic.
 pub(super) struct Step<'a>(&'a Active);
 
 impl<'a> Step<'a> {
-    /// Ends it: its record, if there was one, has the LSN `at`.
+    /// Ends the step. If it appended a record, `at` is the record's LSN.
     #[inline]
     pub(super) fn end(self, at: Lsn) {
         if at != Lsn(0) {
@@ -141,7 +143,7 @@ impl Drop for Step<'_> {
     }
 }
 
-/// Makes the record at `at` the last one of a transaction; 0: there was nothing to log.
+/// Makes the record at `at` the last one of a transaction; 0 if nothing was logged.
 #[inline]
 pub(super) fn add_record(last: &mut Lsn, at: Lsn) {
     if at != Lsn(0) {
@@ -156,7 +158,7 @@ fn add_one(steps: &AtomicU64) {
     steps.store(steps.load(Ordering::Relaxed) + 1, Ordering::Release);
 }
 
-/// Ids that a thread draws at once: a line that all threads write is written once for them.
+/// Ids that a thread draws at once, so that it seldom writes the line that all threads share.
 const IDS: u64 = 16;
 
 /// Ids that the threads of a slot have drawn and not used.
@@ -171,12 +173,12 @@ struct DrawnIds {
 #[derive(Debug)]
 pub struct ActiveTable {
     next: AtomicU64,
-    /// By the slot of the thread.
+    /// Drawn ids by the slot of the thread.
     drawn: Box<[DrawnIds]>,
     parts: Box<[Part]>,
 }
 
-/// Parts of the table; a power of two.
+/// Number of parts of the table; a power of two.
 const PARTS: u64 = 32;
 
 type Transactions = HashMap<u64, Arc<Active>>;
@@ -187,23 +189,23 @@ struct Part(Mutex<Transactions>);
 
 impl Part {
     fn lock(&self) -> MutexGuard<'_, Transactions> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().past_poison()
     }
 }
 
 impl ActiveTable {
-    /// A table whose first transaction has the id `next`, at least 1.
+    /// Returns a table whose first transaction has the id `next`, at least 1.
     pub fn new(next: u64) -> ActiveTable {
         let drawn = (0..OWNED).map(|_| DrawnIds::default()).collect();
         let parts = (0..PARTS).map(|_| Part::default()).collect();
         ActiveTable { next: AtomicU64::new(next.max(1)), drawn, parts }
     }
 
-    /// Draws an id that no transaction has had. Those of a thread grow; between threads they say
-    /// only roughly who is older.
+    /// Draws an id that no transaction has had. A thread's ids grow; ids of different threads only
+    /// roughly show which transaction is older.
     #[inline]
     pub fn new_id(&self) -> u64 {
-        // A slot that threads share has none.
+        // A slot that threads share has no drawn ids.
         let Some(drawn) = self.drawn.get(thread_slot()) else {
             return self.next.fetch_add(1, Ordering::Relaxed);
         };
@@ -217,29 +219,28 @@ impl ActiveTable {
         id
     }
 
-    /// An id that is larger than any that was drawn.
+    /// Returns an id that is larger than any that was drawn.
     pub fn next_id(&self) -> u64 {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// The part with transaction `tx`.
+    /// Locks the part with transaction `tx`.
     fn part(&self, tx: u64) -> MutexGuard<'_, Transactions> {
         self.parts[(tx / IDS % PARTS) as usize].lock()
     }
 
-    /// All parts, one after the other.
+    /// Locks all parts, one after the other.
     fn each_part(&self) -> impl Iterator<Item = MutexGuard<'_, Transactions>> {
         self.parts.iter().map(Part::lock)
     }
 
-    /// Enters transaction `tx`, whose last record is `last`. Its records begin at `first` or
-    /// behind.
+    /// Enters transaction `tx`, whose last record is `last`. None of its records is before `first`.
     pub fn enter(&self, tx: u64, first: Lsn, last: Lsn) -> Arc<Active> {
         self.enter_again(None, tx, first, last)
     }
 
-    /// Enters transaction `tx`. Uses the memory of `spare`, an entry that has left, unless another
-    /// thread still reads that.
+    /// Enters transaction `tx`. Reuses the memory of `spare`, an entry that has left, unless
+    /// another thread still reads it.
     pub(super) fn enter_again(
         &self,
         spare: Option<Arc<Active>>,
@@ -273,8 +274,8 @@ impl ActiveTable {
         active
     }
 
-    /// Removes a transaction that is over: its last record is in the log. Call it within a step
-    /// (rule 3).
+    /// Removes a transaction that is over: its last record is in the log. Must be called within a
+    /// step (rule 3).
     pub(super) fn leave(&self, active: &Active) {
         debug_assert_eq!(active.steps.load(Ordering::Relaxed) % 2, 1, "within a step (rule 3)");
         active.over.store(true, Ordering::Release);
@@ -282,12 +283,12 @@ impl ActiveTable {
         debug_assert!(left.is_some(), "transaction {} is not in the table", active.tx);
     }
 
-    /// All entries.
+    /// Returns all entries.
     pub(super) fn all(&self) -> Vec<Arc<Active>> {
         self.each_part().flat_map(|part| part.values().cloned().collect::<Vec<_>>()).collect()
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.each_part().map(|part| part.len()).sum()
     }
@@ -297,7 +298,7 @@ impl ActiveTable {
         self.len() == 0
     }
 
-    /// Returns the active transactions with their last LSNs, as of a moment after the call began.
+    /// Returns the active transactions with their last LSNs, at a moment after the call began.
     pub fn last_records(&self) -> Vec<(u64, Lsn)> {
         let all = self.all();
         all.iter().for_each(|active| active.await_step());

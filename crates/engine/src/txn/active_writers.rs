@@ -1,18 +1,17 @@
-//! Writer quiescence: which threads are within a writing call outside transactions. The thread that
-//! begins the first snapshot waits for them ([`ActiveWriters::quiesce`]), since they may not know
-//! of the snapshot yet.
+//! Writer quiescence: tracks the threads that are within a writing call outside transactions. The
+//! thread that begins the first snapshot waits for them ([`ActiveWriters::quiesce`]), since they
+//! may not know of the snapshot yet.
 //!
 //! # Rules
-//! 1. A call is announced before it checks whether there are snapshots. The thread that begins the
-//!    first one publishes that before it checks for calls. One of the two sees the other.
-//! 2. A thread with a slot of its own counts there: the depth of its nested calls, and the
-//!    outermost calls that are over, so that `quiesce` does not wait for a later call.
-//! 3. The other threads share two counters. They count in one, and in the other from the next
-//!    `quiesce` on: the first one drains, however many calls begin.
-
-use std::sync::PoisonError;
+//! 1. A call is announced before it checks for snapshots. The thread that begins the first snapshot
+//!    publishes it before it checks for calls. One of the two sees the other.
+//! 2. A thread with its own slot counts there: the depth of its nested calls, and the number of its
+//!    completed outermost calls, so that `quiesce` does not wait for a later call.
+//! 3. The other threads share two counters. They use one of them, and the other from the next
+//!    `quiesce` on. So the first one drains, however many calls begin.
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::pool::{PoolError, borrowed};
@@ -21,21 +20,21 @@ use crate::stats::thread_slot::{OWNED, thread_slot};
 /// Mask of the depth of nested calls; the bits above count calls.
 const DEPTH: u64 = (1 << 16) - 1;
 
-/// A counter in a cache line of its own.
+/// A counter in its own cache line.
 #[repr(align(64))]
 #[derive(Default)]
 struct Slot(AtomicU64);
 
-/// Calls under way, by thread.
+/// Calls in progress, by thread.
 pub(super) struct ActiveWriters {
     slots: Box<[Slot]>,
-    /// Of threads without a slot of their own.
+    /// Counters of the threads without their own slot.
     late: [AtomicU64; 2],
     phase: AtomicU64,
     quiescing: Mutex<()>,
 }
 
-/// A call, which is over when this is dropped.
+/// A call, which ends when this is dropped.
 pub(super) struct Call<'c> {
     count: &'c AtomicU64,
     is_owned: bool,
@@ -64,12 +63,12 @@ impl ActiveWriters {
         Call { count, is_owned: false }
     }
 
-    /// Waits until the calls that are under way are over.
+    /// Waits until the calls in progress have ended.
     ///
     /// # Errors
     /// [`PoolError::Held`]: one of them waits for a page that this thread lends.
     pub(super) fn quiesce(&self) -> Result<(), PoolError> {
-        let _quiescing = self.quiescing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _quiescing = self.quiescing.lock().past_poison();
         for Slot(count) in &self.slots {
             let seen = count.load(Ordering::SeqCst);
             let over = || {
@@ -129,7 +128,7 @@ mod tests {
             wait.recv().unwrap();
             over.store(true, Ordering::SeqCst);
             drop(outer);
-            // From now on there is always a call under way.
+            // From now on there is always a call in progress.
             let mut last = theirs.enter();
             while Arc::strong_count(&over) > 1 {
                 drop(last);

@@ -1,13 +1,14 @@
-//! Appending to a heap, which gives a record its id.
+//! Appends to a heap, where the place of a record decides its id.
 //!
-//! The id is locked before anybody else can see it. A place is chosen under the page's latch, and
-//! the id is locked without a latch and without waiting. The record is inserted if the place is
-//! still free. If another owner was faster, another place is chosen. After some of them the lock is
-//! waited for: a transaction that has scanned all of the heap wants no record to come.
+//! The id is locked before anybody else can see it. A place is chosen under the page's latch. The
+//! id is then locked without the latch and without waiting, and the record is inserted if the place
+//! is still free. If another owner was faster, another place is chosen. After several failures the
+//! append waits for the lock: a transaction that has scanned the whole heap does not allow new
+//! records.
 //!
-//! Outside transactions, and without snapshots, the place need not be locked: the record is
-//! committed when the latch is released. So it suffices that no other owner has locked the id
-//! ([`LockOwner::is_free`]): a transaction that has seen that it is free keeps it so.
+//! Outside transactions, and without snapshots, the place need not be locked, since the record is
+//! committed when the latch is released. It suffices that no other owner has locked the id
+//! ([`LockOwner::is_free`]): a transaction that has seen the id as free keeps it free.
 
 use std::sync::Arc;
 
@@ -21,11 +22,11 @@ use crate::txn::manager::TransactionManager;
 use crate::txn::structure::Structure;
 use crate::txn::transaction::Transaction;
 
-/// Ids whose locks are tried before one is waited for.
+/// Number of ids whose locks are tried before the append waits for one.
 const TRIES: usize = 8;
 
 impl Transaction {
-    /// Appends a record to a heap; returns its id.
+    /// Appends a record to a heap and returns its id.
     ///
     /// # Errors
     /// [`TxnError`]; nothing was changed.
@@ -35,8 +36,8 @@ impl Transaction {
         let (tx, has_locks) = (self.tx, self.scratch.owner.is_some());
         let mut refused = Vec::new();
         loop {
-            // What this transaction removed has its place until the end; without locks nobody
-            // knows who removed it.
+            // Places of records that this transaction removed stay reserved until its end. Without
+            // locks, nobody knows which transaction removed a record.
             let id = heap.place_for(record, &mut |id, removed| {
                 !refused.contains(&id) && removed.is_none_or(|by| has_locks && by != tx)
             })?;
@@ -58,7 +59,7 @@ impl Transaction {
 }
 
 impl TransactionManager {
-    /// Appends a record to a heap outside transactions; returns its id.
+    /// Appends a record to a heap outside transactions and returns its id.
     ///
     /// # Errors
     /// The record is too long, a lock is unavailable, or the store failed.
@@ -105,8 +106,8 @@ impl TransactionManager {
         self.append_slowly(locks, owner, heap, record)
     }
 
-    /// Appends a record whose id has to be locked: snapshots have a version for it, or it has to be
-    /// waited for.
+    /// Appends a record whose id has to be locked: because snapshots have a version for it, or the
+    /// append has to wait for it.
     #[cold]
     fn append_slowly(
         &self,

@@ -1,5 +1,5 @@
-//! Calls outside transactions: each locks and changes, or reads, one key or one tree, as a
-//! transaction of its own would, but writes no commit record and needs no undo.
+//! Calls outside transactions. Each locks one key or one tree, and reads or changes it, like a
+//! transaction with a single call. It writes no commit record and needs no undo.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::txn::manager::TransactionManager;
 use crate::txn::trees::{Each, Look};
 use crate::txn::versions::{BulkModification, VersionStore};
 
-/// Locks a key for a call outside transactions. A call of a thread that lends a page to a closure
-/// must not wait long for what may be released only when that closure ends.
+/// Locks a key for a call outside transactions. If the thread lends a page to a closure, the call
+/// waits only briefly: the lock might be released only after that closure ends.
 #[inline(always)]
 pub(super) fn lock(
     locks: &LockManager,
@@ -40,9 +40,9 @@ pub(super) fn lock(
     }
 }
 
-/// Repeats the request for the only lock of a call outside transactions, without any lock held, as
-/// long as the call is the victim of a deadlock. If this thread has a transaction, that may be part
-/// of the cycle: then a retry is of no use, and the transaction gets the error.
+/// Repeats the request for the only lock of a call outside transactions, with no lock held, while
+/// the call is the victim of a deadlock. If this thread has a transaction, that may be part of the
+/// cycle. A retry is useless then, and the transaction gets the error.
 #[cold]
 pub(super) fn lock_again(
     locks: &LockManager,
@@ -73,7 +73,7 @@ fn lock_tree(
     Ok(lock_again(locks, owner, done, |owner| owner.lock_tree(tree, mode))?)
 }
 
-/// A writer that ends when this is dropped, also if what it does panics.
+/// A writer that ends when this is dropped, also by a panic.
 struct Writing<'a>(&'a VersionStore, Arc<CommitStamp>);
 
 impl Drop for Writing<'_> {
@@ -82,15 +82,15 @@ impl Drop for Writing<'_> {
     }
 }
 
-/// Reads for which the word that all writers write is left alone once it was found unquiet.
+/// Number of reads that avoid the word that all writers write, once a read found writers active.
 const BUSY_READS: u8 = 64;
 
 thread_local! {
-    /// Number of such reads left.
+    /// Number of these reads left.
     static BUSY: Cell<u8> = const { Cell::new(0) };
 }
 
-/// Releases the locks, also if what was done with them panics.
+/// Releases the locks when it is dropped, also by a panic.
 struct Release<'a>(&'a mut LockOwner);
 
 impl Drop for Release<'_> {
@@ -100,9 +100,9 @@ impl Drop for Release<'_> {
 }
 
 impl TransactionManager {
-    /// Does `work` with `key` of `tree` locked in X, as a transaction of its own would. `look`
-    /// returns the key's entry, if there are snapshots, a large value as a whole if its argument is
-    /// `true`.
+    /// Runs `work` with `key` of `tree` locked in X, like a transaction with a single call. `look`
+    /// returns the key's entry, if there are snapshots. It returns a large value as a whole if its
+    /// argument is `true`.
     ///
     /// # Errors
     /// The lock is unavailable, or the log has failed, or `work` failed.
@@ -144,7 +144,7 @@ impl TransactionManager {
         self.call(tree, key, look, work)
     }
 
-    /// Does `work`, which changes `key`'s entry; the key is locked.
+    /// Runs `work`, which changes the entry of `key`; the key is locked.
     #[inline(always)]
     pub(super) fn call<'t, R, E: From<TxnError>>(
         &self,
@@ -154,7 +154,7 @@ impl TransactionManager {
         work: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
         let _call = self.calls.enter();
-        // A store that is being closed waits for the calls that came before it.
+        // A store that is being closed waits for earlier calls.
         self.may_call()?;
         if self.versions.snapshot_epoch().is_none() {
             return work();
@@ -175,12 +175,12 @@ impl TransactionManager {
         Ok(writing)
     }
 
-    /// Does `work`, which changes `tree` as a whole, with all of it locked in X. `is_empty` returns
-    /// whether the tree is empty; `each` calls its argument with all entries that `work` changes,
+    /// Runs `work`, which changes `tree` as a whole, with all of it locked in X. `is_empty` returns
+    /// whether the tree is empty. `each` calls its argument with all entries that `work` changes,
     /// if snapshots need them.
     ///
     /// # Errors
-    /// As [`TransactionManager::alone`], or `is_empty` or `each` failed.
+    /// Like [`TransactionManager::alone`], or `is_empty` or `each` failed.
     pub fn alone_in<R, E: From<TxnError> + From<PoolError>>(
         &self,
         tree: u32,
@@ -201,7 +201,7 @@ impl TransactionManager {
         self.to_end(work)
     }
 
-    /// Does `work`, which drops `tree`, when no transaction has a lock in it: no transaction that
+    /// Runs `work`, which drops `tree`, once no transaction has a lock in it: no transaction that
     /// read the tree may find another one of its name.
     ///
     /// # Errors
@@ -214,7 +214,7 @@ impl TransactionManager {
         self.with_tree_locked(tree, LockMode::X, work)
     }
 
-    /// Does `work` while nobody writes to `tree`, outside transactions and inside them.
+    /// Runs `work` while nobody writes to `tree`, outside transactions or inside them.
     ///
     /// # Errors
     /// The lock is unavailable, or `work` failed.
@@ -239,8 +239,8 @@ impl TransactionManager {
         self.to_end(work)
     }
 
-    /// Does `work`, which nobody waits for who closes the store: what it has done then is in the
-    /// store or not.
+    /// Runs `work`, which a close of the store does not wait for. Fails if the store was closed in
+    /// the meantime: then the effect of `work` may be in the store or not.
     pub fn to_end<R, E: From<TxnError>>(
         &self,
         work: impl FnOnce() -> Result<R, E>,
@@ -272,7 +272,7 @@ impl TransactionManager {
         self.with_tree_locked(tree, LockMode::IS, || Ok(()))
     }
 
-    /// Reads, with `look`, what is committed of `key`. `look` may run more than once.
+    /// Reads the committed state of `key` with `look`, which may run more than once.
     ///
     /// # Errors
     /// The lock is unavailable, or `look` failed.
@@ -294,8 +294,8 @@ impl TransactionManager {
         self.committed_among_writers(locks, tree, key, look)
     }
 
-    /// Reads what is committed of `key` while others write. The word that says whether anybody does
-    /// is then written all the time, so it is left alone for a while.
+    /// Reads the committed state of `key` while others write. All writers then keep writing the
+    /// shared word that shows their activity, so later reads avoid that word for a while.
     #[inline(never)]
     fn committed_among_writers<R, E: From<TxnError>>(
         &self,
@@ -316,8 +316,7 @@ impl TransactionManager {
         self.committed_slowly(locks, tree, key, look)
     }
 
-    /// Reads with `look`, if nobody has changed anything that is not committed; `look` may run in
-    /// vain.
+    /// Runs `look`, and returns its result if there were no uncommitted changes in the meantime.
     #[inline]
     pub fn quietly<R>(&self, look: &mut impl FnMut() -> R) -> Option<R> {
         let Some(locks) = &self.locks else { return Some(look()) };
@@ -340,8 +339,8 @@ impl TransactionManager {
         })
     }
 
-    /// Does `work` with a lock owner, and releases what that has locked: the owner that the thread
-    /// keeps, or another one in a nested call and in the slot that late threads share.
+    /// Runs `work` with a lock owner, and releases its locks. That is the owner that the thread
+    /// keeps; nested calls, and the slot that late threads share, get another one.
     pub(super) fn with_owner<R>(
         &self,
         locks: &Arc<LockManager>,
@@ -403,7 +402,7 @@ mod tests {
     }
 
     /// A transaction holds a key that a call waits for, and requests all of the tree, in which the
-    /// call holds an intention lock: the call, which is younger, is the victim, and retries.
+    /// call holds an intention lock. The call is younger, so it is the victim, and retries.
     fn calls_retry(
         call: impl Fn(&TransactionManager) -> Result<(), TxnError> + Sync,
         whole: LockMode,

@@ -2,7 +2,7 @@
 //! file.
 //!
 //! A large value is spilled while it is read, so that it never takes its length in memory. If that
-//! fails, because there is no file or it is full, it is kept in memory as any other. If the pages
+//! fails, because there is no file or it is full, it is kept in memory like any other. If the pages
 //! of a value cannot be read, the error is kept: reading that entry returns it.
 
 use std::borrow::Cow;
@@ -14,23 +14,23 @@ use crate::io::{Blocks, SpillError, SpillFile};
 use crate::page::Scratch;
 use crate::pool::{Pages, PoolError};
 
-/// Length from which on a value is spilled as it is read.
+/// Length from which on a value is spilled while it is read.
 const LARGE_MIN: u64 = 256 << 10;
 /// Bytes of a piece.
 const PIECE: usize = 256 << 10;
-/// Bytes in memory that a large value is charged with, besides its pieces.
+/// Bytes of memory charged for a large value, besides its pieces.
 const LARGE_BYTES: usize = 96;
 
 /// An entry that is about to be changed.
 pub enum Found<'t> {
     /// The whole value.
     Whole(Vec<u8>),
-    /// The length of a large value, and what reads it.
+    /// A large value: its length and its reader.
     Large(u64, Box<dyn Read + 't>),
 }
 
-/// Returns the entry of `key`, or `None` if there is none. A large value is not read yet, unless it
-/// is wanted as a whole. The caller has locked the entry.
+/// Returns the entry of `key`, or `None` if there is none. A large value is not read yet, unless
+/// `is_whole` is set. The caller has locked the entry.
 ///
 /// # Errors
 /// The memory behind the tree failed.
@@ -54,18 +54,18 @@ pub fn find<'t, P: Pages>(
     Ok(tree.get_owned(key)?.map(Found::Whole))
 }
 
-/// A value in the file, or one that could not be read when it was to be spilled.
+/// A value in the file, or one that could not be read for spilling.
 pub(super) struct Pieces {
     len: u64,
     all: Option<Blocks>,
     unreadable: Option<Arc<PoolError>>,
 }
 
-/// Why a before image is unreadable.
+/// Reason that a before image is unreadable.
 pub(super) enum Unread {
-    /// The file.
+    /// The spill file could not be read.
     Spill(SpillError),
-    /// The pages that it had.
+    /// The value's pages could not be read.
     Pages(Arc<PoolError>),
 }
 
@@ -86,7 +86,7 @@ impl Pieces {
         Some(Pieces { len, all: Some(all), unreadable: None })
     }
 
-    /// Bytes that it takes in memory.
+    /// Returns the bytes that it takes in memory.
     pub(super) fn bytes(&self) -> usize {
         LARGE_BYTES + self.all.as_ref().map_or(0, |all| all.len() * Blocks::EACH)
     }
@@ -115,7 +115,7 @@ pub(crate) enum BeforeImage {
 }
 
 impl BeforeImage {
-    /// A value that cannot be read: reading it returns `error`.
+    /// Returns an image whose reading fails with `error`.
     pub(super) fn unreadable(error: Arc<PoolError>) -> BeforeImage {
         BeforeImage::Spilled(Arc::new(Pieces { len: 0, all: None, unreadable: Some(error) }))
     }
@@ -129,7 +129,7 @@ impl BeforeImage {
         Some(BeforeImage::Spilled(Arc::new(Pieces::read_from(len, source, file)?)))
     }
 
-    /// Bytes that it takes in memory.
+    /// Returns the bytes that it takes in memory.
     pub(super) fn bytes(&self) -> usize {
         match self {
             BeforeImage::Here(value) => value.len(),
@@ -137,7 +137,7 @@ impl BeforeImage {
         }
     }
 
-    /// Reads all of it, unless it is in memory.
+    /// Returns the whole value, and reads it from the file if necessary.
     pub(super) fn whole(&self) -> Result<Cow<'_, [u8]>, Unread> {
         match self {
             BeforeImage::Here(value) => Ok(Cow::Borrowed(value)),

@@ -1,10 +1,10 @@
-//! Commit timestamps: where in the order of commits a writer ended.
+//! Commit timestamps: the positions of writers in the order of commits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const PENDING: u64 = u64::MAX;
-/// A timestamp that is not smaller is none yet.
+/// Values from here on mean that there is no timestamp yet.
 pub(super) const COMMITTING: u64 = u64::MAX - 1;
 
 /// The commit timestamp of a writer, shared by all its versions.
@@ -12,28 +12,28 @@ pub(super) const COMMITTING: u64 = u64::MAX - 1;
 pub(crate) struct CommitStamp(AtomicU64);
 
 impl CommitStamp {
-    /// The stamp of an active writer.
+    /// Returns the stamp of an active writer.
     pub(crate) fn new() -> Arc<CommitStamp> {
         CommitStamp::at(PENDING)
     }
 
-    /// The stamp of a writer that ended at `timestamp`.
+    /// Returns the stamp of a writer that ended at `timestamp`.
     pub(super) fn at(timestamp: u64) -> Arc<CommitStamp> {
         Arc::new(CommitStamp(AtomicU64::new(timestamp)))
     }
 
-    /// The commit timestamp; larger than all others if the writer is active.
+    /// Returns the commit timestamp; that of an active writer is larger than all others.
     pub(super) fn timestamp(&self) -> u64 {
         loop {
             match self.0.load(Ordering::SeqCst) {
-                // The writer has drawn its timestamp, and stores it in a moment.
+                // The writer has drawn its timestamp, and is about to store it.
                 COMMITTING => std::thread::yield_now(),
                 timestamp => return timestamp,
             }
         }
     }
 
-    /// The commit timestamp, or `None` if the writer is active.
+    /// Returns the commit timestamp, or `None` if the writer is active.
     pub(super) fn ended(&self) -> Option<u64> {
         Some(self.timestamp()).filter(|timestamp| *timestamp < COMMITTING)
     }

@@ -11,9 +11,10 @@ use crate::heap;
 use crate::io::SpillError;
 use crate::lock::{LockError, TreeName};
 use crate::log::LogError;
+use crate::parameters::{MEMORY, SPILL_MAX};
 use crate::pool::PoolError;
 
-/// Why a transaction cannot go on.
+/// Reason that a transaction cannot continue.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options, error::TxnError};
@@ -45,56 +46,56 @@ pub enum TxnError {
     /// The store was closed.
     #[error("the store was closed: open it again")]
     Closed,
-    /// The transaction, or the store, is of the process of which this one is a fork.
+    /// This process is a fork of the one that opened the store or began the transaction.
     #[error(
         "this process is a fork of the one that opened the store, whose handles do nothing here"
     )]
     Forked,
-    /// The log failed: the transaction may not be durable, and nothing after it will be.
+    /// The log failed: the transaction may not be durable, and later ones will not be.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The transaction failed before, and can only be aborted.
+    /// The transaction failed earlier, and can only be aborted.
     #[error("the transaction failed before: abort it and begin again")]
     Failed,
-    /// A closure that one of the transaction's calls runs has called the transaction.
+    /// A closure run by one of the transaction's calls has called the transaction.
     #[error("a closure called the transaction in one of whose calls it runs: let it return first")]
     Nested,
-    /// A savepoint is of another transaction, or the transaction was rolled back beyond it.
+    /// The savepoint belongs to another transaction, or the transaction was rolled back beyond it.
     #[error("there is no such savepoint in this transaction any more")]
     NoSavepoint,
-    /// Snapshots need locks, and there are none.
+    /// Snapshots need locks, and the store has none.
     #[error(
         "there are no snapshots without locks: read the trees themselves of a store that is open \
          for reading only, and open another one with locks"
     )]
     NoSnapshots,
-    /// The versions since the snapshot was begun exceed their memory, and could not be spilled.
+    /// The versions since the snapshot began exceed their memory, and could not be spilled.
     #[error(
         "the snapshot that thread '{thread}' began at {caller} {age:.1?} ago is lost: what was \
          changed since then exceeds the memory for versions, and {}; begin another one, keep it \
-         for a shorter time, give the store more memory (Options::memory){}",
+         for a shorter time, give the store more memory ({MEMORY}){}",
         why_not_spilled(error),
         advice(error.as_deref())
     )]
     SnapshotLost {
-        /// Place in the program where it was begun.
+        /// Place in the program where the snapshot began.
         caller: String,
-        /// The thread that began it.
+        /// Name of the thread that began it.
         thread: String,
-        /// Time since it was begun.
+        /// Time since it began.
         age: Duration,
-        /// Why versions could not be spilled; `None`: the store has no file, or what a spilled
-        /// version takes in memory did not fit.
+        /// Error of the spill file. `None` if the store has no spill file, or if the memory for
+        /// spilled versions was not enough.
         #[source]
         error: Option<Arc<SpillError>>,
     },
     /// A version that the snapshot needs is in the spill file, which cannot be read. The snapshot
-    /// is lost from then on.
+    /// is lost.
     #[error(
         "the snapshot that was begun at {caller} is lost: {what}; drop it, and begin another one"
     )]
     SnapshotUnreadable {
-        /// Place in the program where it was begun.
+        /// Place in the program where the snapshot began.
         caller: String,
         /// The failure, in words.
         what: String,
@@ -102,33 +103,33 @@ pub enum TxnError {
         #[source]
         error: Arc<dyn std::error::Error + Send + Sync>,
     },
-    /// The version of an entry that the snapshot sees is in pages that cannot be read, or that hold
-    /// something else. Other entries are not affected.
+    /// The snapshot's version of an entry is in pages that cannot be read, or that hold something
+    /// else. Other entries are not affected.
     #[error("what the entry was when the snapshot began cannot be read: {0}")]
     VersionUnreadable(Arc<PoolError>),
     /// A snapshot cannot begin.
     #[error(
         "no snapshot can begin: the versions of what active transactions and calls under way have \
          changed take {bytes} bytes, there are {limit}, and {}; try again when they are over, \
-         give the store more memory (Options::memory){}",
+         give the store more memory ({MEMORY}){}",
         why_not_spilled(error),
         advice(error.as_deref())
     )]
     SnapshotTooLarge {
         /// Bytes that the versions take.
         bytes: usize,
-        /// Bytes of memory for them.
+        /// Memory for versions, in bytes.
         limit: usize,
-        /// Why they could not be spilled; `None`: the store has no file, or what a spilled version
-        /// takes in memory did not fit.
+        /// Error of the spill file. `None` if the store has no spill file, or if the memory for
+        /// spilled versions was not enough.
         #[source]
         error: Option<Arc<SpillError>>,
     },
-    /// The undo records of the transaction do not fit. The change was not made; the transaction can
+    /// The undo records of the transaction do not fit. The change was not made. The transaction can
     /// be rolled back, aborted, or committed as it is.
     #[error(
         "the undo records of the transaction need more than the {limit} bytes of memory that there \
-         are for them, and {}; {}, or give the store more memory (Options::memory){}",
+         are for them, and {}; {}, or give the store more memory ({MEMORY}){}",
         match error {
             Some(error) => in_short(error),
             None => "what a store in memory may spill is used up".into(),
@@ -140,32 +141,32 @@ pub enum TxnError {
         advice(error.as_ref())
     )]
     UndoTooLarge {
-        /// Bytes of memory that there are for all transactions.
+        /// Memory for the undo records of all transactions, in bytes.
         limit: usize,
         /// Bytes that all transactions may have, in memory and spilled.
         room: u64,
-        /// Bytes that this one would have with the change.
+        /// Bytes that this transaction would have with the change.
         own: u64,
-        /// Why it cannot be spilled; `None`: in a store in memory, active transactions have all of
-        /// the spilled memory that they may have.
+        /// Error of the spill file. `None` in a store in memory, if active transactions already
+        /// have all of their spilled memory.
         #[source]
         error: Option<SpillError>,
     },
-    /// There is no memory for the handles of more large values than active transactions have
-    /// replaced or removed. The change was not made; the transaction can be rolled back,
-    /// aborted, or committed as it is.
+    /// The memory for handles of large values is full, because active transactions have replaced or
+    /// removed many of them. The change was not made. The transaction can be rolled back, aborted,
+    /// or committed as it is.
     #[error(
         "active transactions have replaced or removed more large values than fit into the {limit} \
-         bytes of memory for that; {}, or give the store more memory (Options::memory)",
+         bytes of memory for that; {}, or give the store more memory ({MEMORY})",
         match self.is_retriable() {
             true => "others have most of it: roll the transaction back and try again",
             false => "commit the transaction as it is or abort it, change less in one",
         }
     )]
     TooManyLarge {
-        /// Bytes of memory that there are for all transactions.
+        /// Memory for the handles of all transactions, in bytes.
         limit: usize,
-        /// Bytes of them that this one would have.
+        /// Bytes of them that this transaction would have.
         own: usize,
     },
     /// Undo records of the transaction are in the spill file, which cannot be read.
@@ -175,8 +176,9 @@ pub enum TxnError {
         in_short(.0)
     )]
     UndoUnreadable(#[source] SpillError),
-    /// The transaction cannot be rolled back yet: undo found no room. The store goes on with that
-    /// by itself, until it is done; what the transaction changed stays locked until then.
+    /// The transaction is not rolled back yet, because undo found no room. The store continues the
+    /// undo by itself until it is done. The entries that the transaction changed stay locked until
+    /// then.
     #[error(
         "the transaction is not rolled back yet: {0}; until there is room, what it changed stays \
          locked. The store then rolls it back by itself"
@@ -188,25 +190,25 @@ pub enum TxnError {
          begun: begin another one"
     )]
     TreeBulkModified {
-        /// The tree.
+        /// Name of the tree.
         tree: TreeName,
     },
     /// A tree that the transaction changed cannot be found.
     #[error("transaction {tx} changed the tree with id {owner}, which cannot be found")]
     NoTree {
-        /// The transaction.
+        /// Id of the transaction.
         tx: u64,
         /// The tree's id.
         owner: u32,
     },
 }
 
-/// Says in a few words why versions could not be spilled.
+/// Describes briefly why versions could not be spilled.
 pub(in crate::txn) fn why_not_spilled(error: &Option<Arc<SpillError>>) -> String {
     error.as_deref().map_or_else(|| "they cannot be spilled".into(), in_short)
 }
 
-/// Says in a few words what is wrong with the spill file, for errors that have it as their source.
+/// Describes a fault of the spill file briefly, for errors that have it as their source.
 pub(in crate::txn) fn in_short(error: &SpillError) -> String {
     match error {
         SpillError::Full { max, .. } => format!("the spill file has {max} bytes already"),
@@ -216,29 +218,29 @@ pub(in crate::txn) fn in_short(error: &SpillError) -> String {
     }
 }
 
-/// Says what else helps.
-fn advice(error: Option<&SpillError>) -> &'static str {
+/// Returns further advice, if there is any.
+fn advice(error: Option<&SpillError>) -> String {
     match error {
-        None => "",
-        Some(SpillError::Full { .. }) => ", or a larger spill file (Options::spill_max)",
-        Some(_) => ", or mend the spill file's folder or drive",
+        None => String::new(),
+        Some(SpillError::Full { .. }) => format!(", or a larger spill file ({SPILL_MAX})"),
+        Some(_) => ", or mend the spill file's folder or drive".to_string(),
     }
 }
 
 impl TxnError {
-    /// Returns `true` if waiting for a lock timed out.
+    /// Returns `true` if a wait for a lock timed out.
     #[doc(hidden)]
     pub fn is_timeout(&self) -> bool {
         matches!(self, TxnError::Lock(error) if error.is_timeout())
     }
 
-    /// Returns whether it lost in a deadlock.
+    /// Returns `true` if the transaction lost in a deadlock.
     #[doc(hidden)]
     pub fn is_deadlock(&self) -> bool {
         matches!(self, TxnError::Lock(error) if error.is_deadlock())
     }
 
-    /// Returns whether the same transaction, or another snapshot, may succeed by itself.
+    /// Returns `true` if the same transaction, or another snapshot, may succeed without a change.
     #[doc(hidden)]
     pub fn is_retriable(&self) -> bool {
         match self {

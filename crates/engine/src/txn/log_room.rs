@@ -1,37 +1,38 @@
-//! Back-pressure: writers do not run away from checkpoints.
+//! Back-pressure: writers do not outrun checkpoints.
 //!
-//! Checkpoints let the log be reused, and bound what a recovery has to read. They are taken in the
-//! background, and a device that writes pages more slowly than the log takes records would fall
-//! behind for good. So the LSN gap, from the redo LSN to the log's tail, does not only trigger
-//! checkpoints (at a half). From three quarters on a thread that begins to write sleeps a moment,
-//! and at the whole gap it waits until a checkpoint has caught up.
+//! Checkpoints let the log be reused, and bound the log that a recovery has to read. They are taken
+//! in the background. A device that writes pages more slowly than the log takes records would fall
+//! behind for good. So the LSN gap, from the redo LSN to the log's tail, not only triggers
+//! checkpoints (at a half). From three quarters on, a thread that begins to write sleeps a moment;
+//! at the whole gap it waits until a checkpoint has caught up.
 //!
-//! No thread waits here under a latch. A checkpoint needs no locks, so those that a waiting
-//! transaction holds do not delay it; and if checkpoints fail, no thread waits for them.
+//! No thread waits here under a latch. A checkpoint needs no locks, so the locks of a waiting
+//! transaction do not delay it. If checkpoints fail, no thread waits for them.
 
+use std::sync::Condvar;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, PoisonError};
 use std::time::{Duration, Instant};
 
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::stats::{Statistics, Wait};
 
 /// Time that a writer sleeps once the gap is three quarters of its maximum.
 const MOMENT: Duration = Duration::from_micros(100);
-/// The longest that a writer waits for a checkpoint: after that something is wrong with
-/// checkpoints, and it is better to write than to hang.
+/// Longest wait of a writer for a checkpoint. After that, checkpoints have a problem, and it is
+/// better to write than to hang.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time between two checks of a waiting writer.
+/// Time between two checks by a waiting writer.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The bound of the gap between the redo LSN and the log's tail.
 pub struct LogRoom {
-    /// Bytes; [`u64::MAX`] if there is no bound.
+    /// The gap in bytes; [`u64::MAX`] if there is no bound.
     gap: AtomicU64,
     redo: AtomicU64,
-    /// Checkpoints fail: waiting for one is of no use.
+    /// Set while checkpoints fail: waiting for one is useless.
     failing: AtomicBool,
     moved: Condvar,
     moving: Mutex<()>,
@@ -48,23 +49,23 @@ impl LogRoom {
         }
     }
 
-    /// Reports a checkpoint with the redo LSN `redo`. From there the log may take about `gap`
+    /// Records a checkpoint with the redo LSN `redo`. From there the log may take about `gap`
     /// bytes.
     pub fn begins_at(&self, redo: Lsn, gap: u64) {
         self.gap.store(gap, Ordering::Release);
         self.redo.store(redo.0, Ordering::Release);
         self.failing.store(false, Ordering::Release);
-        drop(self.moving.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(self.moving.lock().past_poison());
         self.moved.notify_all();
     }
 
-    /// Reports that a checkpoint failed.
+    /// Records that a checkpoint failed.
     pub fn failed(&self) {
         self.failing.store(true, Ordering::Release);
         self.moved.notify_all();
     }
 
-    /// Waits until there is room for records behind `tail`; a wait is counted in `statistics`.
+    /// Waits until there is room for records behind `tail`, and counts a wait in `statistics`.
     #[inline]
     pub(super) fn wait(&self, statistics: &Statistics, tail: impl Fn() -> Lsn) {
         let gap = self.gap.load(Ordering::Acquire);
@@ -73,7 +74,7 @@ impl LogRoom {
         }
     }
 
-    /// Bytes of the log that a recovery would have to read, if the log ended at `tail`.
+    /// Returns the bytes of log that a recovery would have to read if the log ended at `tail`.
     pub fn lead(&self, tail: Lsn) -> u64 {
         let has_begun = self.gap.load(Ordering::Acquire) != u64::MAX;
         if has_begun { self.used(tail) } else { 0 }
@@ -91,7 +92,7 @@ impl LogRoom {
         let _waiting = statistics.wait(Wait::LogSpace);
         std::thread::sleep(MOMENT);
         let begun = Instant::now();
-        let mut guard = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.moving.lock().past_poison();
         while self.used(tail()) > gap
             && !self.failing.load(Ordering::Acquire)
             && begun.elapsed() < PATIENCE

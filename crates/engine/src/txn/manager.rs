@@ -1,10 +1,11 @@
-//! The transaction manager: what all transactions of a store share.
+//! The transaction manager: shared state of all transactions of a store.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_device::Life;
 
@@ -23,7 +24,7 @@ use crate::txn::trees::Trees;
 use crate::txn::undo_list::room::UndoRoom;
 use crate::txn::versions::VersionStore;
 
-/// Bytes of a value for which room in the log is made ahead, at most: of a longer one, most is in
+/// Maximum bytes of a value for which room in the log is made ahead. Most of a longer value is in
 /// segments that checkpoints free while it is written.
 const COMING_MOST: u64 = 4 << 20;
 
@@ -33,37 +34,37 @@ pub struct TransactionManager {
     pub(super) locks: Option<Arc<LockManager>>,
     pub(super) active: ActiveTable,
     group_delay: Duration,
-    /// End of the last commit record whose transaction asked for a durable commit.
+    /// End of the last commit record whose transaction requires a durable commit.
     durable_commit: AtomicU64,
-    /// Scratch of transactions, and of calls outside of them, by thread.
+    /// Scratch of transactions, and of calls outside them, by thread.
     scratches: Box<[ScratchSlot]>,
     room: LogRoom,
-    /// Memory for undo records.
+    /// Room for undo records.
     undo_room: Arc<UndoRoom>,
     pub(super) versions: VersionStore,
     /// Writing calls outside transactions.
     pub(super) calls: ActiveWriters,
     /// Numbers of entries in trees.
     rows: Arc<RowCounts>,
-    /// Every call of the store asks here first if it may go on.
+    /// Decides, at the beginning of every call of the store, whether it may proceed.
     life: Life,
-    /// For versions and undo records beyond their memory.
+    /// Spill file for versions and undo records beyond their memory.
     spill: Option<Arc<SpillFile>>,
     /// Locks of transactions that were left when the store was closed: nobody gets them any more.
     left: Mutex<Vec<LockOwner>>,
 }
 
-/// The manager, as the threads of one slot share it: they alone write this count of references.
+/// The manager for the threads of one slot: only they write this reference count.
 #[repr(align(128))]
 pub struct ManagerShare(Arc<TransactionManager>);
 
 impl ManagerShare {
-    /// A share for each slot.
+    /// Returns a share for each slot.
     pub fn for_slots(manager: &Arc<TransactionManager>) -> Box<[Arc<ManagerShare>]> {
         (0..SLOTS).map(|_| Arc::new(ManagerShare(manager.clone()))).collect()
     }
 
-    /// The calling thread's.
+    /// Returns the calling thread's share.
     #[inline]
     pub fn mine(shares: &[Arc<ManagerShare>]) -> &Arc<ManagerShare> {
         &shares[thread_slot() % SLOTS]
@@ -91,8 +92,9 @@ pub struct HistoryMemory {
 }
 
 impl TransactionManager {
-    /// A manager whose next transaction has the id `next`. Without a log nothing is durable,
-    /// without locks transactions see each other's changes. The log keeps room for undoing changes of pages of `page_bytes` bytes.
+    /// Returns a manager whose next transaction has the id `next`. Without a log nothing is
+    /// durable; without locks transactions see each other's changes. The log keeps room for undoing
+    /// changes of pages of `page_bytes` bytes.
     pub fn new(
         log: Option<Arc<Log>>,
         locks: Option<Arc<LockManager>>,
@@ -138,22 +140,22 @@ impl TransactionManager {
         &self.rows
     }
 
-    /// The log, if there is one.
+    /// Returns the log, if there is one.
     pub fn log(&self) -> Option<&Arc<Log>> {
         self.log.as_ref()
     }
 
-    /// The locks, if there are any.
+    /// Returns the locks, if there are any.
     pub fn locks(&self) -> Option<&Arc<LockManager>> {
         self.locks.as_ref()
     }
 
-    /// The bound of the log's lead over checkpoints.
+    /// Returns the bound of the log's lead over checkpoints.
     pub fn room(&self) -> &LogRoom {
         &self.room
     }
 
-    /// Waits until the log has room; call it before a write, under no latch.
+    /// Waits until the log has room. To be called before a write, under no latch.
     #[inline]
     pub fn await_room(&self) {
         if let Some(log) = &self.log {
@@ -161,7 +163,7 @@ impl TransactionManager {
         }
     }
 
-    /// Memory for undo records.
+    /// Returns the room for undo records.
     pub(super) fn undo_room(&self) -> &Arc<UndoRoom> {
         &self.undo_room
     }
@@ -177,12 +179,12 @@ impl TransactionManager {
         (versions as u64, undo as u64, self.undo_room.spilled())
     }
 
-    /// Snapshots that are open.
+    /// Returns the number of open snapshots.
     pub(crate) fn snapshots(&self) -> u64 {
         self.versions.snapshots()
     }
 
-    /// The transaction table.
+    /// Returns the transaction table.
     pub fn active(&self) -> &ActiveTable {
         &self.active
     }
@@ -198,7 +200,7 @@ impl TransactionManager {
         kept.unwrap_or_default()
     }
 
-    /// Keeps `scratch` for the next transaction of this thread, unless there is one already.
+    /// Keeps `scratch` for this thread's next transaction, unless there is one already.
     pub(super) fn return_scratch(&self, mut scratch: TxnScratch) {
         scratch.clear();
         if let Some(mut place) = self.slot().try_lock()
@@ -208,8 +210,9 @@ impl TransactionManager {
         }
     }
 
-    /// Captures the versions of all writers at the beginning of `snapshot_epoch`: waits for calls
-    /// under way, and puts the before images of what transactions have changed already.
+    /// Captures the versions of all writers at the beginning of `snapshot_epoch`. It waits for
+    /// calls in progress, and puts the before images of the entries that transactions have changed
+    /// so far.
     pub(super) fn capture_versions(
         &self,
         snapshot_epoch: u64,
@@ -222,8 +225,8 @@ impl TransactionManager {
         Ok(())
     }
 
-    /// Fails once the log has failed: what is changed from then on is lost. Fails, too, if it has
-    /// no room for one more change beside what active transactions need to be undone, and where
+    /// Fails once the log has failed, since later changes are lost. It also fails if the log has no
+    /// room for one more change beside the undo of active transactions, and where
     /// [`TransactionManager::may_call`] does.
     #[inline]
     pub fn may_write(&self) -> Result<(), TxnError> {
@@ -249,19 +252,19 @@ impl TransactionManager {
         if self.is_here() { TxnError::Closed } else { TxnError::Forked }
     }
 
-    /// Returns whether the caller is in the process that opened the store, and not in a child.
+    /// Returns `true` in the process that opened the store, and `false` in a child.
     #[inline]
     pub fn is_here(&self) -> bool {
         self.life.is_here()
     }
 
-    /// Returns whether the store was closed, and its files given up: there is nothing to undo.
+    /// Returns `true` if the store was closed and its files given up: there is nothing to undo.
     pub(super) fn is_over(&self) -> bool {
         self.life.is_over()
     }
 
-    /// Refuses calls from now on, ends all waits for locks, and waits for the calls that write
-    /// outside transactions and are under way: what they return is true of the store.
+    /// Refuses calls from now on, ends all waits for locks, and waits for writing calls in progress
+    /// outside transactions: their results are correct.
     ///
     /// # Errors
     /// [`PoolError::Held`](crate::pool::PoolError::Held): one of them waits for a page that this
@@ -274,14 +277,14 @@ impl TransactionManager {
         Ok(self.calls.quiesce()?)
     }
 
-    /// Keeps the locks of a transaction that was left until the last handle goes.
+    /// Keeps the locks of a transaction that was left, until the last handle is dropped.
     #[cold]
     pub(super) fn keep_left(&self, mut owner: LockOwner) {
         owner.leave_thread();
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).push(owner);
+        self.left.lock().past_poison().push(owner);
     }
 
-    /// Ends everything: of transactions that are left, the log knows what is to be undone.
+    /// Ends everything. For transactions that are left, the log has the changes to be undone.
     pub fn end(&self) {
         self.life.end();
         if let Some(spill) = &self.spill {
@@ -289,8 +292,8 @@ impl TransactionManager {
         }
     }
 
-    /// Fails if the log has no room for one more change, of a value of `coming` bytes, beside what
-    /// active transactions need to be undone.
+    /// Fails if the log has no room for one more change, of a value of `coming` bytes, beside the
+    /// undo of active transactions.
     #[inline]
     pub(super) fn make_log_room(&self, coming: u64) -> Result<(), LogError> {
         let Some(log) = &self.log else { return Ok(()) };
@@ -301,7 +304,7 @@ impl TransactionManager {
         })
     }
 
-    /// Ends the reservations of room in the log that scratches without a transaction have.
+    /// Releases the room in the log that scratches without a transaction have reserved.
     #[cold]
     pub(crate) fn end_idle_claims(&self) {
         for slot in &self.scratches {
@@ -312,7 +315,7 @@ impl TransactionManager {
         }
     }
 
-    /// A lower bound of the next record's LSN.
+    /// Returns a lower bound of the next record's LSN.
     pub(super) fn tail(&self) -> Lsn {
         self.log.as_ref().map_or(Lsn(0), |log| log.tail())
     }
@@ -343,7 +346,7 @@ impl TransactionManager {
         if is_pending { commit } else { Lsn(0) }
     }
 
-    /// Makes `call` once the log is durable up to `end`; at once if `end` is 0 or there is no log.
+    /// Runs `call` once the log is durable up to `end`; at once if `end` is 0 or there is no log.
     pub(super) fn when_durable(&self, end: Lsn, call: OnDurable) {
         match &self.log {
             Some(log) if end != Lsn(0) => log.when_durable(end, call),
@@ -351,8 +354,8 @@ impl TransactionManager {
         }
     }
 
-    /// Waits until all registered durable commits are durable: a transaction may have read their
-    /// changes, since their locks are released before they are durable.
+    /// Waits until all registered durable commits are durable. A transaction may have read their
+    /// changes, since their locks are released before that.
     pub(super) fn await_durable_commits(&self) -> Result<(), LogError> {
         let Some(log) = &self.log else { return Ok(()) };
         log.wait_durable(self.pending_commit())

@@ -1,4 +1,4 @@
-//! Transactions: what a transaction changed, how it is rolled back, which transactions are active.
+//! Transactions: their changes, their rollback, and the table of active ones.
 
 mod active;
 mod active_writers;
@@ -23,7 +23,6 @@ mod trees;
 mod undo;
 mod undo_buffer;
 mod undo_list;
-mod unpoisoned;
 mod versions;
 
 pub use active::{Active, ActiveTable};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// When a commit is durable. With each of these, a crash loses a suffix of the commits at most, and
-/// never a part of one.
+/// Time at which a commit becomes durable. With each of these, a crash loses at most a suffix of
+/// the commits, and never a part of one.
 ///
 /// ```
 /// # use millpond::{Db, Durability, Error, Options, TxnOptions};
@@ -18,14 +18,15 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Durability {
-    /// When the call returns. Commits at the same time share a flush (group commit): if the last
-    /// flush had several, the next one waits for others, for no longer than a flush takes.
+    /// Durable when the call returns. Simultaneous commits share a flush (group commit): if the
+    /// last flush had several, the next one waits for others, for at most the time of a flush.
     #[default]
     Sync,
-    /// When the call returns. If the last flush was shared, it waits up to 0.2 ms for other
-    /// commits, however long a flush takes.
+    /// Durable when the call returns. If the last flush was shared, the next one waits up to 0.2 ms
+    /// for other commits, however long a flush takes.
     Group,
-    /// A moment after the call returned: a crash loses the commits of the last flush interval.
+    /// Durable a moment after the call returned: a crash loses the commits of the last flush
+    /// interval.
     Async,
     /// Like `Async`; for loads that are repeated after a crash anyway.
     Bulk,
@@ -50,11 +51,11 @@ pub enum Isolation {
     /// change until its end.
     #[default]
     Serializable,
-    /// Only what is committed, which may be something else a moment later.
+    /// Reads see committed data only, which may change a moment later.
     ReadCommitted,
 }
 
-/// The options of a transaction.
+/// Options of a transaction.
 ///
 /// ```
 /// # use millpond::{Db, Durability, Error, Options, TxnOptions};
@@ -69,7 +70,7 @@ pub enum Isolation {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct TxnOptions {
-    /// When its commit is durable.
+    /// Durability of its commit.
     pub durability: Durability,
     /// Isolation of the transaction.
     pub isolation: Isolation,
@@ -102,7 +103,7 @@ impl TxnOptions {
         TxnOptions { isolation, ..self }
     }
 
-    /// Sets how long it waits for a lock.
+    /// Sets the maximum wait for a lock.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options, TxnOptions};

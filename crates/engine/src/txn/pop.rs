@@ -1,9 +1,9 @@
-//! Popping entries at the ends of a tree.
+//! Pops of entries at the ends of a tree.
 //!
-//! The key at the end is looked at, locked, and looked at again; then its entry is removed, and its
-//! value comes with the removal. Where the transaction has locked the whole tree, as it has after
-//! thousands of entries, one look will do. Looks and removals share a finger, so that entries
-//! popped one after the other cost no descent.
+//! The key at the end is looked up, locked, and looked up again. Then its entry is removed, and the
+//! removal returns the value. If the transaction has locked the whole tree, as it has after
+//! thousands of entries, one look-up suffices. Look-ups and removals share a finger, so that
+//! successive pops need no descent.
 
 use std::ops::Bound;
 
@@ -17,8 +17,8 @@ use crate::txn::scratch::Sequence;
 use crate::txn::transaction::{EntryWrite, Transaction};
 
 impl Transaction {
-    /// Removes the first entry, or the last, and returns it; `None`, and nothing was removed, if
-    /// there is none, or if its value is in overflow pages: a scan tells.
+    /// Removes the first entry, or the last, and returns it. Returns `None`, with nothing removed,
+    /// if there is none, or if its value is in overflow pages; a scan can tell which.
     ///
     /// # Errors
     /// [`TxnError`].
@@ -29,7 +29,7 @@ impl Transaction {
     ) -> Result<Option<OwnedEntry>, TxnError> {
         self.running()?;
         let mut key = Vec::new();
-        // Who finds the tree empty removes nothing, and keeps nobody from finding that, too.
+        // A transaction that finds the tree empty removes nothing, and lets others find that, too.
         if self.look_at_end(tree, first, &mut key)? != EndEntry::Inline {
             return Ok(None);
         }
@@ -53,8 +53,8 @@ impl Transaction {
         }
     }
 
-    /// Locks the entry at an end: that nothing comes in front of it, and to write it. Returns
-    /// whether there is one with its value in its leaf; its key is in `key`.
+    /// Locks the entry at an end for writing, and the range in front of it against insertions.
+    /// Returns `true` if there is one with its value in its leaf; `key` then has its key.
     fn lock_end_entry<P: Pages>(
         &mut self,
         tree: &BTree<P>,

@@ -1,4 +1,4 @@
-//! Savepoints, and the rollback to one of them or of the whole transaction.
+//! Savepoints, and the rollback to a savepoint or of the whole transaction.
 
 use millpond_base::Lsn;
 
@@ -42,11 +42,11 @@ impl Transaction {
         Savepoint { tx: self.tx, changes: self.changes_len(), epoch }
     }
 
-    /// Undoes what was changed since `savepoint`. Locks stay.
+    /// Undoes the changes since `savepoint`. Locks stay.
     ///
     /// # Errors
-    /// [`TxnError::NoSavepoint`], or a change could not be undone: the transaction can only be
-    /// aborted then.
+    /// [`TxnError::NoSavepoint`], or a change could not be undone: then the transaction can only be
+    /// aborted.
     pub fn rollback_to(
         &mut self,
         savepoint: &Savepoint,
@@ -66,8 +66,8 @@ impl Transaction {
         undone
     }
 
-    /// Undoes the last change, which was to `structure`, if it has `led` to an error, and returns
-    /// that.
+    /// Undoes the last change, made to `structure`, if it has `led` to an error, and returns that
+    /// error.
     #[inline]
     pub(super) fn undo_last_if(
         &mut self,
@@ -120,16 +120,16 @@ impl Transaction {
         Ok(())
     }
 
-    /// Leaves the transaction as it is, for good: it could not be undone (rule 4). The log keeps
-    /// what a recovery needs to undo it.
+    /// Leaves the transaction as it is, for good, because it could not be undone (rule 4). The log
+    /// keeps the records that a recovery needs to undo it.
     pub fn strand(&mut self) {
         if let Some(owner) = self.scratch.owner.take() {
             owner.strand();
         }
     }
 
-    /// Takes it out of its holder's hands, as it is: to be aborted later, by any thread. The holder
-    /// has one that is over.
+    /// Takes the transaction away from its holder, for a later abort by any thread. The holder
+    /// keeps one that is over.
     pub fn hand_over(&mut self) -> Transaction {
         self.leave_thread();
         Transaction {

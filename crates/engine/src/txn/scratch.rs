@@ -1,7 +1,7 @@
-//! Transaction scratch: the lists and the lock owner that a transaction leaves to the next one of
-//! its thread.
+//! Transaction scratch: the lists and the lock owner that a transaction leaves to its thread's next
+//! one.
 //!
-//! A transaction of a few operations takes some microseconds, and allocating its lists and its lock
+//! A transaction of a few operations takes some microseconds. Allocating its lists and its lock
 //! owner would be a good part of that. So each thread's slot keeps one scratch.
 
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::btree::Finger;
 use crate::lock::{LockOwner, Spinlock, SpinlockGuard};
 use crate::txn::active::Active;
 
-/// Bytes of a value's room that are kept.
+/// Bytes of a value's room that are kept for the next transaction.
 const ROOM_KEPT: usize = 64 << 10;
 
-/// Writes that are likely to stay together, each with a finger of its own.
+/// A sequence of writes that probably stay together; each has its own finger.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sequence {
     /// Writes at the first entry.
@@ -39,8 +39,8 @@ impl Sequence {
 pub(super) struct Rollbacks {
     /// Number of rollbacks.
     count: u64,
-    /// The number of a rollback, and how many changes it left. One that left no more than an
-    /// earlier one replaces it, so both numbers grow.
+    /// Number of a rollback, and the number of changes that it left. A rollback that left no more
+    /// than an earlier one replaces it, so both numbers grow.
     lowest: Vec<(u64, usize)>,
 }
 
@@ -57,13 +57,13 @@ impl Rollbacks {
         self.count += 1;
     }
 
-    /// The fewest changes that a rollback since number `from` left.
+    /// Returns the fewest changes that a rollback since number `from` left.
     pub(super) fn lowest_since(&self, from: u64) -> Option<usize> {
         let first = self.lowest.partition_point(|(number, _)| *number < from);
         self.lowest.get(first).map(|(_, changes)| *changes)
     }
 
-    /// Forgets all, and memory beyond `most` of them.
+    /// Clears the list, and frees memory beyond `most` elements.
     fn clear(&mut self, most: usize) {
         self.count = 0;
         self.lowest.clear();
@@ -71,7 +71,7 @@ impl Rollbacks {
     }
 }
 
-/// Lists and owner of one transaction after another.
+/// Lists and owner of successive transactions.
 #[derive(Default)]
 pub(super) struct TxnScratch {
     /// Locks of the transaction.
@@ -87,7 +87,7 @@ pub(super) struct TxnScratch {
 }
 
 impl TxnScratch {
-    /// Prepares it for the next transaction. Its locks are released already.
+    /// Prepares it for the next transaction. Its locks must be released already.
     pub(super) fn clear(&mut self) {
         self.rollbacks.clear(ROOM_KEPT / size_of::<usize>());
         self.fingers = Default::default();
@@ -96,14 +96,14 @@ impl TxnScratch {
     }
 }
 
-/// The scratch of a thread, in cache lines of its own.
+/// The scratch of a thread, in its own cache lines.
 #[derive(Default)]
 #[repr(align(128))]
 pub(super) struct ScratchSlot(Spinlock<Option<TxnScratch>>);
 
 impl ScratchSlot {
-    /// Locks the slot; `None` if it is in use. A closure that panicked has left a scratch that is
-    /// whole: its locks are released on the way out, and nothing else in it is of the call.
+    /// Locks the slot; `None` if it is in use. After a panic of a closure the scratch is still
+    /// sound: its locks were released on the way out, and nothing else in it belongs to the call.
     #[inline]
     pub(super) fn try_lock(&self) -> Option<SpinlockGuard<'_, Option<TxnScratch>>> {
         self.0.try_lock()

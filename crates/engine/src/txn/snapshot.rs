@@ -1,4 +1,4 @@
-//! Snapshots: what was committed at one moment, read without locks.
+//! Snapshots: the committed state of one moment, read without locks.
 
 use std::borrow::Cow;
 use std::ops::Bound;
@@ -17,21 +17,21 @@ use crate::txn::manager::TransactionManager;
 use crate::txn::trees::Trees;
 use crate::txn::versions::{Image, Reader, Visible, Window};
 
-/// Keys that were changed are counted this many at a time.
+/// Maximum changed keys counted at a time.
 const CHANGED: usize = 1024;
 
-/// A consistent view of what was committed when it was begun. It takes no locks; versions of what
-/// others change meanwhile are kept for it (`versions/version_store.rs`).
+/// A consistent view of the state that was committed when it began. It takes no locks; versions of
+/// entries that others change are kept for it (`versions/version_store.rs`).
 pub struct Snapshot {
     manager: Arc<TransactionManager>,
     reader: Arc<Reader>,
 }
 
 impl Snapshot {
-    /// Begins a snapshot, on behalf of `caller`, whom warnings name.
+    /// Begins a snapshot on behalf of `caller`, which warnings name.
     ///
     /// # Errors
-    /// There are no locks, so that no moment is known at which everything is committed; or the
+    /// The store has no locks, so that at no moment all changes are known to be committed; or the
     /// versions of active writers cannot be read, or need too much memory.
     pub fn begin(
         manager: &Arc<TransactionManager>,
@@ -47,7 +47,7 @@ impl Snapshot {
         Ok(Arc::new(Snapshot { manager: manager.clone(), reader }))
     }
 
-    /// Calls `f` with the value of `key`; `None` if there was no such key.
+    /// Calls `f` with the value of `key`; `None` if the snapshot has no such key.
     ///
     /// # Errors
     /// The memory behind the tree failed, or the snapshot is lost.
@@ -67,13 +67,14 @@ impl Snapshot {
         Ok(found.map(&scratch, f))
     }
 
-    /// Returns the number of entries a tree had; `None` if that takes a walk over all its keys.
+    /// Returns the number of entries that a tree had; `None` if that needs a walk over all its
+    /// keys.
     ///
-    /// What the tree has now is corrected by what was changed since: as long as nobody adds or
-    /// removes an entry meanwhile, each key that has a version is looked up in the pages.
+    /// Corrects the present number by the changes since: as long as nobody adds or removes an entry
+    /// in the meantime, each key with a version is looked up in the pages.
     ///
     /// # Errors
-    /// As [`Snapshot::get`].
+    /// Same as [`Snapshot::get`].
     pub fn count<P: Pages>(&self, tree: &BTree<P>) -> Result<Option<u64>, TxnError> {
         let (owner, rows) = (tree.owner(), self.manager.rows());
         // The count first, the versions afterwards, as with pages.
@@ -122,10 +123,10 @@ impl Snapshot {
         }
     }
 
-    /// Returns what of a tree is visible.
+    /// Returns the visible part of a tree.
     fn visible(&self, tree: u32) -> Result<Visible, TxnError> {
         self.manager.versions().visible(&self.reader, tree).map_err(|error| match error {
-            // Only here the tree's name is known.
+            // The tree's name is only known here.
             TxnError::TreeBulkModified { tree } => {
                 let named = self.manager.locks().map(|locks| locks.tree_name(tree.id));
                 TxnError::TreeBulkModified { tree: named.unwrap_or(tree) }
@@ -134,8 +135,8 @@ impl Snapshot {
         })
     }
 
-    /// Returns what the snapshot sees of `key` in a tree, as the first before image of a window, or
-    /// `None` if it sees what the page said.
+    /// Returns the snapshot's value of `key`, as the first before image of a window, or `None` if
+    /// the value in the page is the right one.
     pub(super) fn seen(&self, tree: u32, key: &[u8]) -> Result<Option<Window>, TxnError> {
         let versions = self.manager.versions();
         let mut seen = Window::default();
@@ -149,8 +150,8 @@ impl Snapshot {
         Ok(is_changed.then_some(seen))
     }
 
-    /// Appends the versions that the snapshot sees of the keys between two bounds. Returns whether
-    /// there may be more, and whether the pages are visible at all.
+    /// Appends the versions of the snapshot between two bounds. Returns whether there may be more,
+    /// and whether the pages are visible at all.
     pub(super) fn window(
         &self,
         tree: u32,

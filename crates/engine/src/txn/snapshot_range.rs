@@ -1,10 +1,10 @@
-//! The entries of a snapshot between two bounds, from both ends: the tree's leaves, merged with the
-//! versions of what was changed since.
+//! The entries of a snapshot between two bounds, from both ends: the tree's leaves, merged with
+//! versions of the entries changed since.
 //!
-//! A cursor copies a few leaves; the versions of all keys that they cover are looked up afterwards,
-//! at once, up to the last one's fence. So a scan pays for versions once per copy, and not at all
-//! where there are none. A large value is read later than its leaf: its key is looked up once more,
-//! after that.
+//! A cursor copies a few leaves. Then the versions of all keys that they cover are looked up at
+//! once, up to the last leaf's fence. So a scan pays for versions once per copy, and not at all
+//! where there are none. A large value is read later than its leaf, so its key is looked up once
+//! more after that.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -19,10 +19,10 @@ use crate::txn::error::TxnError;
 use crate::txn::snapshot::Snapshot;
 use crate::txn::versions::{Image, Window};
 
-/// Versions that are looked up at once.
+/// Maximum versions per look-up.
 const WINDOW: usize = 256;
 
-/// The position of an end.
+/// The entry that an end shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
     /// Nothing yet.
@@ -47,19 +47,18 @@ struct End<'t, P: Pages> {
     /// The cursor's count of copied leaves at that time.
     fetches: u64,
     use_pages: bool,
-    /// Versions between `near` and `far` were not looked up yet; those up to `target` are
-    /// wanted.
+    /// Versions between `near` and `far` were not looked up yet; those up to `target` are needed.
     near: Bound<Vec<u8>>,
     target: Bound<Vec<u8>>,
     far: Bound<Vec<u8>>,
     more: bool,
-    /// The versions of the whole range were looked up.
+    /// Set once the versions of the whole range were looked up.
     done: bool,
-    /// The versions that were looked up; those from number `row` on are not merged yet.
+    /// The versions found; those from number `row` on are not merged yet.
     window: Window,
     row: usize,
     shown: Shown,
-    /// An entry with a large value; of a version, the value.
+    /// An entry with a large value. For a version, only the value.
     held: (Vec<u8>, Vec<u8>),
 }
 
@@ -104,7 +103,7 @@ impl<P: Pages> End<'_, P> {
         }
     }
 
-    /// The number in the window of the version that was merged last.
+    /// Returns the number in the window of the version that was merged last.
     fn version(&self) -> usize {
         self.row.wrapping_sub(1)
     }
@@ -125,7 +124,7 @@ impl<P: Pages> End<'_, P> {
         if self.is_plain() {
             let is_there = if self.forward { self.cursor.next()? } else { self.cursor.prev()? };
             if is_there && self.cursor.looks() == self.looks {
-                // In the same leaf, of which no version is left, and not a large value.
+                // The same leaf has no version left, and this is not a large value.
                 return Ok(true);
             }
         } else if !matches!(self.shown, Shown::Held | Shown::Version) {
@@ -134,8 +133,8 @@ impl<P: Pages> End<'_, P> {
         self.merge()
     }
 
-    /// Returns `true` if the rest of the cursor's leaf is shown unchanged: no version of it is
-    /// left, and none is to be looked up.
+    /// Returns `true` if the rest of the cursor's leaf is shown unchanged: it has no version left,
+    /// and none is still to be looked up.
     #[inline]
     fn is_plain(&self) -> bool {
         self.shown == Shown::Entry
@@ -179,7 +178,7 @@ impl<P: Pages> End<'_, P> {
         }
     }
 
-    /// Shows the cursor's entry; `false` if the snapshot sees none.
+    /// Shows the cursor's entry; `false` if the snapshot does not have it.
     fn show_entry(&mut self) -> Result<bool, TxnError> {
         self.shown = Shown::Entry;
         if !self.use_pages {
@@ -212,7 +211,7 @@ impl<P: Pages> End<'_, P> {
         if !self.done && (self.cursor.looks() != self.looks || !self.cursor.is_valid()) {
             self.looks = self.cursor.looks();
             if self.cursor.is_valid() && self.cursor.fetches() == self.fetches {
-                // The versions of all leaves that were copied at once were looked up.
+                // The versions of all leaves copied together were looked up.
                 return self.refill();
             }
             self.fetches = self.cursor.fetches();
@@ -227,7 +226,7 @@ impl<P: Pages> End<'_, P> {
         self.refill()
     }
 
-    /// Looks up more versions of these leaves if those that were found are merged.
+    /// Looks up more versions of these leaves once those found are merged.
     fn refill(&mut self) -> Result<(), TxnError> {
         while self.more && self.row == self.window.len() {
             self.look_up()?;
@@ -270,7 +269,7 @@ impl<P: Pages> End<'_, P> {
 }
 
 /// The entries of a snapshot between two bounds. [`SnapshotRange::next`] and
-/// [`SnapshotRange::next_back`] take them off its two ends; what they return is borrowed until the
+/// [`SnapshotRange::next_back`] take them off its two ends. Their results are borrowed until the
 /// next call.
 pub struct SnapshotRange<'t, P: Pages> {
     front: End<'t, P>,
@@ -311,7 +310,7 @@ impl<'t, P: Pages> SnapshotRange<'t, P> {
         SnapshotRange { front: end(true), back: end(false), is_over: false }
     }
 
-    /// Does not read values, which are returned empty.
+    /// Leaves out values, which are returned empty.
     pub fn keys_only(mut self) -> Self {
         self.front.keys_only = true;
         self.front.cursor = self.front.cursor.keys_only();
@@ -327,7 +326,7 @@ impl<'t, P: Pages> SnapshotRange<'t, P> {
         self
     }
 
-    /// The next entry from the front.
+    /// Returns the next entry from the front.
     ///
     /// # Errors
     /// The memory behind the tree failed, or the snapshot is lost.
@@ -337,24 +336,24 @@ impl<'t, P: Pages> SnapshotRange<'t, P> {
         Ok(self.shown(true))
     }
 
-    /// The next entry from the back.
+    /// Returns the next entry from the back.
     ///
     /// # Errors
-    /// As [`SnapshotRange::next`].
+    /// Same as [`SnapshotRange::next`].
     pub fn next_back(&mut self) -> Result<Option<Entry<'_>>, TxnError> {
         self.step(false)?;
         Ok(self.shown(false))
     }
 
-    /// Moves on from one of the ends by up to `n` entries of a leaf without versions; returns by
-    /// how many.
+    /// Skips up to `n` entries of a leaf without versions, from one of the ends. Returns the number
+    /// skipped.
     #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
     pub(crate) fn pass(&mut self, n: usize, forward: bool) -> usize {
         let (end, other) = match forward {
             true => (&mut self.front, &self.back),
             false => (&mut self.back, &self.front),
         };
-        // An end that may meet the other looks at each.
+        // An end that may meet the other checks each entry.
         if self.is_over || other.shown != Shown::Nothing || !end.is_plain() {
             return 0;
         }

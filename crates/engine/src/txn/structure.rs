@@ -1,10 +1,9 @@
-//! The interface that transactions, undo and versions need of a structure: of a tree, a hash index
-//! and a heap alike.
+//! The interface of structures (trees, hash indexes and heaps) for transactions, undo and versions.
 //!
 //! Locks, undo records and versions identify an entry by the owner id of its structure and by a
 //! key. That is the key itself in a tree, the key behind its hash in a hash index, and the record's
-//! id in a heap. [`Keyed`] is what a transaction's hot path is compiled for: trees in each
-//! combination, and all others at once through [`Structure`].
+//! id in a heap. A transaction's hot path is compiled for each [`Keyed`]: for trees in each
+//! combination, and for all other structures at once through [`Structure`].
 
 use crate::btree::{
     BTree, Detached, UpdateOutcome, WriteContext, WriteError, WriteOutcome, WriteRequest,
@@ -16,15 +15,15 @@ use crate::pool::{Actor, Pages, PoolError};
 use crate::txn::before_image::{Found, find};
 use crate::txn::error::TxnError;
 
-/// A structure of any kind, as undo and versions see it.
+/// A structure of any kind, for undo and versions.
 pub trait Structure: Send + Sync {
     /// Returns the owner id in the headers of its pages.
     fn owner(&self) -> u32;
 
-    /// Returns the entry of `key`. A large value is not read yet, unless it is wanted as a whole.
+    /// Returns the entry of `key`. A large value is not read yet, unless `is_whole` is set.
     ///
     /// # Errors
-    /// The memory behind the structure failed; the same for all that follow.
+    /// The memory behind the structure failed.
     fn find(&self, key: &[u8], is_whole: bool) -> Result<Option<Found<'_>>, PoolError> {
         let _ = is_whole;
         Ok(self.value(key)?.map(Found::Whole))
@@ -33,7 +32,7 @@ pub trait Structure: Send + Sync {
     /// Returns the value of `key`.
     ///
     /// # Errors
-    /// As [`Structure::find`].
+    /// Same as [`Structure::find`].
     fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>, PoolError>;
 
     /// Sets or removes the entry of a key, if the request's condition holds.
@@ -45,7 +44,7 @@ pub trait Structure: Send + Sync {
     /// Lets `f` change the bytes of a value in place.
     ///
     /// # Errors
-    /// As [`Structure::find`].
+    /// Same as [`Structure::find`].
     fn update(
         &self,
         key: &[u8],
@@ -54,10 +53,10 @@ pub trait Structure: Send + Sync {
         f: &mut dyn FnMut(&mut [u8]),
     ) -> Result<UpdateOutcome, PoolError>;
 
-    /// Frees what the transaction `tx`, which has committed, left of an entry that it removed.
+    /// Frees the remains of an entry that the committed transaction `tx` removed.
     ///
     /// # Errors
-    /// As [`Structure::find`].
+    /// Same as [`Structure::find`].
     fn release(&self, key: &[u8], tx: u64) -> Result<(), PoolError> {
         let _ = (key, tx);
         Ok(())
@@ -68,9 +67,9 @@ pub trait Structure: Send + Sync {
         false
     }
 
-    /// Returns an id under which `record` can be inserted, for which `may` returns `true`; a
-    /// heap's. If the place is that of a record that a transaction removed, `may` receives the
-    /// transaction; it is called under a latch.
+    /// Returns an id under which `record` can be inserted in a heap, and for which `may` returns
+    /// `true`. If a transaction removed the record at that place, `may` receives the transaction.
+    /// It is called under a latch.
     ///
     /// # Errors
     /// The record is too long, or the memory behind the structure failed.
@@ -83,19 +82,18 @@ pub trait Structure: Send + Sync {
         Err(TxnError::NoTree { tx: 0, owner: self.owner() })
     }
 
-    /// Copies the entries that lie together from position `from` on, or, backwards, before `from`,
-    /// into `batch`; returns the position up to which these are all, or `None` at the end. A
-    /// position is what the keys begin with; `u64::MAX` is the end. Not for trees, which have
-    /// cursors.
+    /// Copies the entries of a batch from position `from` on, or, backwards, before `from`, into
+    /// `batch`. Returns the position up to which these are all, or `None` at the end. A position is
+    /// the beginning of a key; `u64::MAX` is the end. Not for trees, which have cursors.
     ///
     /// # Errors
-    /// As [`Structure::find`].
+    /// Same as [`Structure::find`].
     fn batch(&self, from: u64, forward: bool, batch: &mut Batch) -> Result<Option<u64>, PoolError> {
         let _ = (from, forward, batch);
         Ok(None)
     }
 
-    /// Returns it as what can have large values, if it can.
+    /// Returns its interface for large values, if it can have any.
     fn large_values(&self) -> Option<&dyn LargeValues> {
         None
     }
@@ -103,32 +101,32 @@ pub trait Structure: Send + Sync {
 
 /// A structure with values in overflow pages.
 pub trait LargeValues {
-    /// Returns `true` if a value of `len` bytes may be stored in the page of its key's entry.
+    /// Returns `true` if a value of `len` bytes can be stored in the page of its key's entry.
     fn fits_inline(&self, key: &[u8], len: u64) -> bool;
 
     /// Makes `value` the value of `key`.
     ///
     /// # Errors
-    /// The memory behind the structure failed; the same for all that follow.
+    /// The memory behind the structure failed.
     fn attach(&self, actor: Actor, key: &[u8], value: &Detached)
     -> Result<WriteOutcome, PoolError>;
 
     /// Opens an orphan that the log names.
     ///
     /// # Errors
-    /// As [`LargeValues::attach`].
+    /// Same as [`LargeValues::attach`].
     fn detached(&self, value: crate::btree::LargeValue) -> Result<Detached, PoolError>;
 
     /// Reads a detached value.
     ///
     /// # Errors
-    /// As [`LargeValues::attach`].
+    /// Same as [`LargeValues::attach`].
     fn read_detached(&self, value: &Detached) -> Result<Vec<u8>, PoolError>;
 
     /// Reads up to `max` bytes of a detached value from `offset`, at least one, into `out`.
     ///
     /// # Errors
-    /// As [`LargeValues::attach`].
+    /// Same as [`LargeValues::attach`].
     fn read_detached_from(
         &self,
         value: &Detached,
@@ -140,12 +138,12 @@ pub trait LargeValues {
     /// Frees the pages of a detached value.
     ///
     /// # Errors
-    /// As [`LargeValues::attach`].
+    /// Same as [`LargeValues::attach`].
     fn free_detached(&self, value: Detached) -> Result<(), PoolError>;
 }
 
-/// Frees a large value that is no longer needed. If that fails, the rest of its pages is freed when
-/// the store is opened the next time.
+/// Frees a large value that is no longer needed. If that fails, the rest of its pages is freed at
+/// the next opening of the store.
 pub(super) fn free(structure: &dyn Structure, large: Detached) {
     if let Some(trees) = structure.large_values()
         && let Err(error) = trees.free_detached(large)
@@ -156,7 +154,7 @@ pub(super) fn free(structure: &dyn Structure, large: Detached) {
 
 /// A structure that a transaction writes to.
 pub trait Keyed {
-    /// Why a write fails.
+    /// Error of a write.
     type Error: Into<TxnError>;
 
     /// Returns the structure.
@@ -186,13 +184,13 @@ pub trait Keyed {
     /// Sets or removes the entry of a key, if the request's condition holds.
     ///
     /// # Errors
-    /// As [`Keyed::large`].
+    /// Same as [`Keyed::large`].
     fn put(&self, request: WriteRequest<'_>) -> Result<WriteOutcome, Self::Error>;
 
     /// Like [`Keyed::put`], for a value whose pages are written already.
     ///
     /// # Errors
-    /// As [`Keyed::large`].
+    /// Same as [`Keyed::large`].
     fn put_large(
         &self,
         request: WriteRequest<'_>,

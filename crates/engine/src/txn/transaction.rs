@@ -7,7 +7,7 @@
 //!    unknown whether a change was made, the transaction fails.
 //! 3. The record that ends a transaction is in the log before its first lock is released, and
 //!    before pages that it replaced are freed. So a crash loses only a suffix of commits.
-//! 4. What cannot be undone stays locked. The store has to be opened again, and recovers.
+//! 4. A change that cannot be undone stays locked. The store has to be opened again, and recovers.
 
 use std::sync::Arc;
 
@@ -36,17 +36,17 @@ pub(super) enum State {
     Over,
 }
 
-/// An active transaction. Its holder ends it: undoing it needs the trees that it changed.
+/// An active transaction. Its holder ends it, since undo needs the trees that it changed.
 pub struct Transaction {
     pub(super) manager: Arc<ManagerShare>,
     pub(super) options: TxnOptions,
     pub(super) tx: u64,
-    /// LSN of its last record; 0: none.
+    /// LSN of its last record, or 0 if it has none.
     pub(super) last: Lsn,
     pub(super) state: State,
-    /// True if the transaction is in the transaction table; its entry is in the scratch.
+    /// Set if the transaction is in the transaction table; the scratch has its entry.
     pub(super) is_entered: bool,
-    /// Without locks it has no lock owner.
+    /// Lists and lock owner; without locks there is no owner.
     pub(super) scratch: TxnScratch,
 }
 
@@ -90,13 +90,13 @@ impl Transaction {
         self.options.isolation
     }
 
-    /// Returns whether it ended. In a child of its process, and once the store is closed, there is
-    /// nothing left to end.
+    /// Returns `true` if it has ended. In a child of its process, and once the store is closed,
+    /// there is nothing left to end.
     pub fn is_over(&self) -> bool {
         self.state == State::Over || !self.manager.is_here() || self.manager.is_over()
     }
 
-    /// Returns whether it changed anything that is not undone.
+    /// Returns `true` if it has changes that are not undone.
     pub fn has_written(&self) -> bool {
         self.changes_len() > 0
     }
@@ -135,8 +135,8 @@ impl Transaction {
         found.map_err(failed)
     }
 
-    /// Locks `key` in X, so that a later write of what is read now does not deadlock with another
-    /// transaction that does the same (as `SELECT … FOR UPDATE`).
+    /// Locks `key` in X, so that a later write of a key that is read now does not deadlock with
+    /// another transaction that does the same (like `SELECT … FOR UPDATE`).
     ///
     /// # Errors
     /// [`TxnError`].
@@ -145,7 +145,7 @@ impl Transaction {
         self.lock_key(tree.owner_id(), key, LockMode::X)
     }
 
-    /// Ties the transaction to the calling thread, which runs a closure in it: until it ends or
+    /// Ties the transaction to the calling thread, which runs a closure in it. Until it ends or
     /// leaves the thread, a call outside it that would wait for one of its locks fails with
     /// [`LockError::OwnTransaction`](crate::lock::LockError::OwnTransaction).
     pub fn claim_thread(&mut self) {
@@ -154,7 +154,7 @@ impl Transaction {
         }
     }
 
-    /// Ties the transaction to no thread.
+    /// Unties the transaction from its thread.
     pub fn leave_thread(&mut self) {
         if let Some(owner) = &mut self.scratch.owner {
             owner.leave_thread();
@@ -170,8 +170,8 @@ impl Transaction {
         }
     }
 
-    /// Sets the value of `key`, or removes it, if `condition` holds. The value in overflow pages
-    /// that it replaces is kept until the transaction has ended: `gone` of the outcome is `None`.
+    /// Sets the value of `key`, or removes it, if `condition` holds. A value in overflow pages that
+    /// it replaces is kept until the transaction has ended: `gone` of the outcome is `None`.
     ///
     /// # Errors
     /// [`TxnError`]; nothing was changed.
@@ -204,8 +204,8 @@ impl Transaction {
         self.write_locked(tree, write, Sequence::Any, None)
     }
 
-    /// Writes an entry whose key is locked in X, as one of a sequence; the inline value that it had
-    /// goes to `old`.
+    /// Writes an entry whose key is locked in X, as one of a sequence. `old` receives the old
+    /// inline value.
     #[inline(always)]
     pub(super) fn write_locked<K: Keyed + ?Sized>(
         &mut self,
@@ -218,8 +218,8 @@ impl Transaction {
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
         let built = self.make_room_for(tree, value, built)?;
-        // A large value may take seconds: its pages are written before the step that checkpoints
-        // wait for, and outside the latch that the thread waits for which begins a snapshot.
+        // A large value may take seconds. So its pages are written before the step that checkpoints
+        // wait for, and outside the latch that a thread beginning a snapshot waits for.
         let large = value.map(|value| tree.large(key, value)).transpose().map_err(failed)?;
         let mut large = large.flatten().or(built);
         let Some(active) = &self.scratch.active else { return Err(TxnError::Failed) };
@@ -233,7 +233,7 @@ impl Transaction {
         }
         let undo = &mut buffer.undo;
         let (start, step) = (undo.end(), active.begin_step());
-        // Taken apart where it lies: what is moved as a whole waits for its parts to be written.
+        // Destructured in place: moving the whole struct would wait for the stores of its parts.
         let finger = &mut self.scratch.fingers[sequence as usize];
         let context = WriteContext::with_undo(actor, undo.room()).by(finger).returning(old);
         let request = WriteRequest::new(key, NewValue::of(value), condition).within(context);
@@ -260,8 +260,8 @@ impl Transaction {
         }
     }
 
-    /// Lets `f` change the bytes of the value of `key` in place, not its length; `None` if there is
-    /// no such key. `f` runs once, and must not use the store.
+    /// Lets `f` change the bytes of the value of `key` in place, and not its length. Returns `None`
+    /// if there is no such key. `f` runs once, and must not use the store.
     ///
     /// # Errors
     /// [`TxnError`]; nothing was changed.
@@ -324,8 +324,8 @@ impl Transaction {
         }
     }
 
-    /// Enters it into the transaction table, before its first record; its scratch has the entry
-    /// from then on.
+    /// Enters the transaction table, before the first record; the scratch has the entry from then
+    /// on.
     #[inline]
     pub(super) fn enter(&mut self) {
         if !self.is_entered {
@@ -339,19 +339,19 @@ impl Transaction {
         }
     }
 
-    /// Fails if the log has no room for one more change, of a value of `coming` bytes, beside what
-    /// active transactions need to be undone.
+    /// Fails if the log has no room for one more change, of a value of `coming` bytes, beside the
+    /// undo of active transactions.
     #[inline]
     pub(super) fn make_log_room(&self, coming: u64) -> Result<(), LogError> {
         self.manager.make_log_room(coming).inspect_err(|_| {
-            // One that has changed nothing has nothing to undo.
+            // A transaction without changes has nothing to undo.
             if let Some(active) = &self.scratch.active {
                 active.undo().undo.unclaim();
             }
         })
     }
 
-    /// Makes room in the log for a write of `value`. If there is none, frees what was `built`.
+    /// Makes room in the log for a write of `value`. If there is none, frees `built`.
     #[inline]
     pub(super) fn make_room_for<K: Keyed + ?Sized>(
         &self,
@@ -368,11 +368,11 @@ impl Transaction {
         Err(error)
     }
 
-    /// Commits: ends the transaction, and its changes stay.
+    /// Commits: ends the transaction, and keeps its changes.
     ///
     /// # Errors
-    /// [`TxnError::Failed`]: it can only be aborted. [`TxnError::Log`]: whether it is durable is
-    /// unknown, and the store has to be opened again.
+    /// [`TxnError::Failed`]: it can only be aborted. [`TxnError::Log`]: its durability is unknown,
+    /// and the store has to be opened again.
     pub fn commit(&mut self, structure_of: &StructureOf<'_, '_>) -> Result<(), TxnError> {
         let has_entered = self.is_entered;
         let end = self.commit_in_memory(structure_of)?;
@@ -405,7 +405,9 @@ impl Transaction {
         })
     }
 
-    /// Makes `call` once the log is durable up to `end`; see [`Log::when_durable`](crate::log::Log).
+    /// Runs `call` once the log is durable up to `end`, like [`when_durable`] of the log.
+    ///
+    /// [`when_durable`]: crate::log::Log::when_durable
     pub fn when_durable(&self, end: Lsn, call: OnDurable) {
         self.manager.when_durable(end, call);
     }
@@ -434,8 +436,8 @@ impl Transaction {
     /// Aborts: undoes all changes and ends the transaction.
     ///
     /// # Errors
-    /// A change could not be undone: what the transaction changed stays locked, and the store
-    /// has to be opened again.
+    /// A change could not be undone. The entries that the transaction changed stay locked, and the
+    /// store has to be opened again.
     pub fn abort(&mut self, structure_of: &StructureOf<'_, '_>) -> Result<(), TxnError> {
         if !self.manager.is_here() {
             return Err(TxnError::Forked);
@@ -452,8 +454,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Appends the record of kind `kind` that ends the transaction, if there were any before it.
-    /// Returns where it ends.
+    /// Appends the record of kind `kind` that ends the transaction, if it has any earlier records.
+    /// Returns the end of the record.
     fn end(&mut self, kind: u8, structure_of: &StructureOf<'_, '_>) -> Option<Lsn> {
         debug_assert!(kind == kind::COMMIT || kind == kind::ABORT, "a record that ends it");
         debug_assert_ne!(self.state, State::Over, "a transaction ends once");
@@ -477,8 +479,8 @@ impl Transaction {
         active.undo().end(manager.versions(), manager.rows(), structure_of, end)
     }
 
-    /// Frees the large values that were replaced, and the places of records that were removed; call
-    /// it when the transaction is over (rule 3).
+    /// Frees the large values that were replaced, and the places of records that were removed. To
+    /// be called after the transaction's end (rule 3).
     fn free_kept(&mut self, structure_of: &StructureOf<'_, '_>) {
         debug_assert_eq!(self.state, State::Over, "pages are freed after the commit record");
         let Some(active) = &self.scratch.active else { return };
@@ -497,7 +499,7 @@ impl Transaction {
         active.undo().undo.clear();
     }
 
-    /// The number of changes that are not undone.
+    /// Returns the number of changes that are not undone.
     pub(super) fn changes_len(&self) -> usize {
         match &self.scratch.active {
             Some(active) if self.is_entered => active.undo().undo.len(),
@@ -522,7 +524,7 @@ impl Drop for Transaction {
         } else if self.state == State::Over {
             self.manager.return_scratch(std::mem::take(&mut self.scratch));
         } else if self.manager.is_over() {
-            // Nobody asks for a lock any more.
+            // Nobody requests locks any more.
             if let Some(owner) = self.scratch.owner.take() {
                 self.manager.keep_left(owner);
             }

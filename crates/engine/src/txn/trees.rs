@@ -9,10 +9,10 @@ use crate::txn::structure::{LargeValues, Structure};
 /// Returns a key's entry; a large value as a whole if the argument is `true`.
 pub type Look<'l, 't> = dyn FnMut(bool) -> Result<Option<Found<'t>>, PoolError> + 'l;
 
-/// Takes keys, each with what reads its entry.
+/// Takes keys, each with a closure that reads its entry.
 pub type Each<'e> = dyn FnMut(&[u8], &mut Look<'_, '_>) -> Result<(), PoolError> + 'e;
 
-/// The structures of a store, as readers of an undo list need them.
+/// The structures of a store, for readers of an undo list.
 pub trait Trees {
     /// Returns the present value of `key` in the structure whose pages carry the id `owner`.
     ///
@@ -23,13 +23,13 @@ pub trait Trees {
     /// Reads a large value that was detached from such a tree.
     ///
     /// # Errors
-    /// As [`Trees::value`].
+    /// Same as [`Trees::value`].
     fn large(&mut self, owner: u32, value: &Detached) -> Result<Vec<u8>, TxnError>;
 
     /// Reads up to `max` bytes of such a value from `offset`, at least one, into `out`.
     ///
     /// # Errors
-    /// As [`Trees::value`].
+    /// Same as [`Trees::value`].
     fn large_from(
         &mut self,
         owner: u32,
@@ -40,7 +40,7 @@ pub trait Trees {
     ) -> Result<(), TxnError>;
 }
 
-/// The structures that a transaction changed, by a function of their owner id.
+/// The structures that a transaction changed, found by a function of their owner id.
 pub(super) struct TreesBy<'f, 't>(pub(super) &'f StructureOf<'f, 't>);
 
 /// Returns the structure whose pages carry an owner id.

@@ -1,10 +1,9 @@
-//! Undo of one change, as a rollback and a recovery do it: logically, by key, through the operation
-//! that restores the before image.
+//! Undo of one change, for rollback and recovery: logically, by key, through the operation that
+//! restores the before image.
 //!
 //! The structure may have been split or merged since the change, so undo does not go back to the
-//! page.
-//! The operation runs as [`Actor::Undo`]: its log record is a CLR, which is never undone and names
-//! the record that is to be undone next.
+//! page. The operation runs as [`Actor::Undo`]: its log record is a CLR, which is never undone and
+//! names the next record to be undone.
 
 use crate::btree::{
     Before, Detached, NewValue, Undo, UpdateOutcome, Updated, WriteCondition, WriteContext,
@@ -16,9 +15,9 @@ use crate::txn::structure::Structure;
 
 /// Restores the entry that `undo` describes and logs that as a CLR for `actor`.
 ///
-/// `large` is the large value that was replaced, if the caller still has its handle; otherwise the
-/// handle is read from the undo record. What the result calls `gone` is a large value that the undo
-/// detached: the caller frees it.
+/// `large` is the replaced large value, if the caller still has its handle. Otherwise the handle is
+/// read from the undo record. `gone` of the result is a large value that the undo detached: the
+/// caller frees it.
 ///
 /// # Errors
 /// The structure could not be read or written. Nothing was undone, and the call may be repeated.
@@ -82,8 +81,8 @@ impl dyn Structure + '_ {
         let UpdateOutcome { updated, at } =
             self.update(key, context, &mut scratch, &mut overwrite)?;
         if updated == Updated::Large {
-            // It was in its leaf when the part was changed. An undo that came before this one put
-            // it back where fences left it no room any more.
+            // It was in its leaf when the part was changed. An earlier undo has put it back where
+            // fences no longer leave it room.
             let mut value = self.value(key)?.unwrap_or_default();
             let len = value.len() as u64;
             let was_inline = self.large_values().is_some_and(|all| all.fits_inline(key, len));

@@ -1,10 +1,10 @@
-//! The undo buffer of a transaction: what it has changed so far, to be undone, and to be put as
-//! versions for snapshots.
+//! The undo buffer of a transaction: its changes so far, to be undone, and to be put as versions
+//! for snapshots.
 //!
 //! A transaction learns of a snapshot epoch (`versions/version_store.rs`) at its next call. From
-//! then on it puts the before image of an entry before it changes it first. The before images of
-//! its earlier changes are put by the thread that began the epoch, or by the transaction itself
-//! when it ends, whichever comes first. Both do it under the one latch that each of the
+//! then on it puts the before image of an entry before its first change of that entry. The before
+//! images of its earlier changes are put by the thread that began the epoch, or by the transaction
+//! itself when it ends, whichever comes first. Both hold the one latch that each of the
 //! transaction's calls takes.
 
 use std::collections::{HashMap, HashSet};
@@ -24,9 +24,9 @@ use crate::txn::undo_list::UndoList;
 use crate::txn::undo_list::room::UndoRoom;
 use crate::txn::versions::{Image, VersionStore};
 
-/// Bytes of keys and values of a transaction that one pass over its undo list covers, at least.
+/// Minimum bytes of keys and values that one pass over an undo list covers.
 const AT_ONCE: usize = 1 << 20;
-/// Bytes that each key takes besides.
+/// Bytes of memory for each key, besides the key.
 const KNOWN_BYTES: usize = 64;
 
 /// Net number of entries that a transaction added to each tree, by the owner ids of the trees;
@@ -35,7 +35,7 @@ const KNOWN_BYTES: usize = 64;
 pub(super) struct RowChanges(Vec<(u32, i64)>);
 
 impl RowChanges {
-    /// The tree `owner` has `rows` entries more.
+    /// Adds `rows` to the number of entries of the tree `owner`.
     #[inline]
     pub(super) fn count(&mut self, owner: u32, rows: i8) {
         if rows != 0 {
@@ -51,12 +51,12 @@ impl RowChanges {
         }
     }
 
-    /// All of them.
+    /// Returns all trees with their changes.
     pub(super) fn all(&self) -> &[(u32, i64)] {
         &self.0
     }
 
-    /// Forgets all.
+    /// Clears the changes.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
@@ -68,7 +68,7 @@ pub(super) struct UndoBuffer {
     pub(super) undo: UndoList,
     /// Net number of entries added by the changes that are not undone.
     pub(super) rows: RowChanges,
-    /// True if it removed records whose slots are kept until it is over.
+    /// Set if it removed records whose slots are kept until its end.
     pub(super) has_removed: bool,
     /// The commit stamp of its versions.
     stamp: Option<Arc<CommitStamp>>,
@@ -80,8 +80,8 @@ pub(super) struct UndoBuffer {
 /// A read value, or the reason why it is unreadable.
 type MaybeRead<T> = Result<T, Arc<PoolError>>;
 
-/// Turns the error of an unreadable page into a result that is stored with the version: only
-/// reading that entry fails.
+/// Turns the error of an unreadable page into a result that is stored with the version, so that
+/// only reading that entry fails.
 fn kept<T>(read: Result<T, TxnError>) -> Result<MaybeRead<T>, TxnError> {
     match read {
         Err(TxnError::Pool(error)) if error.is_about_a_page() => Ok(Err(Arc::new(error))),
@@ -126,7 +126,7 @@ fn put(
     }
 }
 
-/// Returns the before image of a large value that was detached: in the spill file, if there is one.
+/// Returns the before image of a detached large value: in the spill file, if there is one.
 fn detached(
     versions: &VersionStore,
     trees: &mut dyn Trees,
@@ -142,7 +142,7 @@ fn detached(
     Ok(Some(BeforeImage::Here(trees.large(owner, large)?.into())))
 }
 
-/// Bytes that are read of a detached value at once.
+/// Bytes of a detached value per read.
 const CHUNK: usize = 64 << 10;
 
 /// Reads a detached large value.
@@ -187,9 +187,9 @@ impl io::Read for DetachedReader<'_> {
 /// number of the first change that is left.
 ///
 /// The version of an entry is its before image in the first change. A change that replaced a whole
-/// value has it; one that replaced a part of a value has only that part, and the rest is what
-/// undoing all later changes makes of the present value. So with updates in place this takes a pass
-/// over the rest of the list for each such share of memory.
+/// value has that image. A change that replaced a part of a value has only that part; the rest
+/// comes from undoing all later changes in a copy of the present value. So with updates in place,
+/// this takes a pass over the rest of the list for each such share of memory.
 fn put_some(
     undo: &UndoList,
     from: usize,
@@ -263,7 +263,7 @@ impl UndoBuffer {
         (self.has_removed, self.is_over) = (false, false);
     }
 
-    /// Reserves room for the undo record of a change of `key`'s entry, and puts its version, if
+    /// Reserves room for the undo record of a change of `key`'s entry, and puts its version if
     /// there are snapshots.
     ///
     /// # Errors
@@ -346,8 +346,8 @@ impl UndoBuffer {
         Ok(())
     }
 
-    /// Ends the transaction with `end`, which appends its last record; snapshots that begin from
-    /// now on see its changes, if they stay.
+    /// Ends the transaction with `end`, which appends its last record. Later snapshots see its
+    /// changes, if they stay.
     pub(super) fn end<R>(
         &mut self,
         versions: &VersionStore,
@@ -371,8 +371,8 @@ impl UndoBuffer {
         done
     }
 
-    /// Frees the places of the records that the transaction `tx`, which has committed, removed.
-    /// What fails is left to later appends.
+    /// Frees the places of the records that the committed transaction `tx` removed. Places that
+    /// cannot be freed now are left to later appends.
     #[cold]
     pub(super) fn release_removed(&self, tx: u64, structure_of: &StructureOf<'_, '_>) {
         let released = self.undo.each(0, true, |(owner, key, before, _)| {

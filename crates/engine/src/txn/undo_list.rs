@@ -1,20 +1,20 @@
 //! The undo records of a transaction, the newest last.
 //!
 //! Each change is kept as the undo record of the log ([`Undo`]), in chunks of some ten thousand
-//! bytes, so that a list that is used again allocates nothing. A chunk that is full is charged to
-//! the memory that all transactions share for undo, or is spilled, and is read again when its
-//! changes are undone. A large value that was replaced is an orphan meanwhile: its handle is kept.
+//! bytes, so that a reused list allocates nothing. A full chunk is charged to the memory that all
+//! transactions share for undo, or is spilled. It is read again when its changes are undone. A
+//! replaced large value is an orphan until the end: its handle is kept.
 //!
 //! # Rules
-//! 1. Room for a change's undo record is reserved before the change: what cannot be undone is not
-//!    done.
+//! 1. Room for a change's undo record is reserved before the change: a change that could not be
+//!    undone is not made.
 //! 2. Undo needs memory for one chunk only, and no room in the spill file. So a transaction can be
 //!    aborted when both are full.
 //! 3. A chunk leaves the spill file after it was read. Until then its extent stays in memory, so
 //!    that a failed read can be repeated.
-//! 4. A transaction reserves room in the log for its undo before its first change, and some ahead
+//! 4. A transaction reserves room in the log for its undo before its first change, and more ahead
 //!    of each later one. The next change is made only if the log has that room. A list keeps the
-//!    first of it for the next transaction of its thread: no two threads write one count.
+//!    first reservation for its thread's next transaction, so that no two threads write one count.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -36,16 +36,17 @@ const KEPT: usize = CHUNK;
 /// Bytes that a change takes besides its undo record: in memory, and in the file.
 const CHANGE_BYTES: usize = size_of::<Change>();
 const STORED_BYTES: usize = 12;
-/// Bytes that a chunk in the file is charged with.
+/// Bytes of memory charged for a chunk in the file.
 const SPILLED_BYTES: usize = 96;
-/// Bytes of a CLR besides what it restores.
+/// Bytes of a CLR besides the bytes that it restores.
 const CLR_BYTES: usize = 96;
-/// Part of a large value's bytes that freeing its pages logs, at most.
+/// Upper bound of the share of a large value's bytes that is logged when its pages are freed: one
+/// in this many.
 const FREED_PART: usize = 64;
-/// Bytes that a version takes at most besides its key and its value, in a run of the spill file.
+/// Maximum bytes of a version besides its key and its value, in a run of the spill file.
 const VERSION_BYTES: usize = 32;
 
-/// One change. A long transaction has millions of these, so what few of them have is kept apart.
+/// One change. A long transaction has millions of these, so rare properties are kept elsewhere.
 struct Change {
     /// Offset of its undo record in the chunk.
     start: u32,
@@ -58,19 +59,20 @@ struct Change {
 struct Chunk {
     changes: Vec<Change>,
     bytes: Vec<u8>,
-    /// Bytes that the versions of what its changes changed take at most.
+    /// Maximum bytes of the versions of its changed entries.
     versions: usize,
-    /// Bytes of the log that freeing the pages of its large values takes at most.
+    /// Maximum bytes of log for freeing the pages of its large values.
     freeing: usize,
 }
 
 impl Chunk {
-    /// Bytes that it takes in memory.
+    /// Returns the bytes that it takes in memory.
     fn weight(&self) -> usize {
         self.bytes.len() + self.changes.len() * CHANGE_BYTES
     }
 
-    /// Bytes of the log that undoing it may take: CLRs, and as much again for pages that split.
+    /// Returns the bytes of log that undoing it may take: CLRs, and as much again for pages that
+    /// split.
     fn owed(&self) -> u64 {
         (2 * self.bytes.len() + self.changes.len() * CLR_BYTES + self.freeing) as u64
     }
@@ -89,7 +91,7 @@ impl Chunk {
         out
     }
 
-    /// Reads a chunk of `count` changes, in place of this one.
+    /// Replaces this chunk with a stored one of `count` changes.
     fn read(&mut self, stored: &[u8], count: usize) {
         let (changes, bytes) = stored.split_at(stored.len().min(count * STORED_BYTES));
         self.changes.clear();
@@ -115,18 +117,18 @@ enum Body {
     Spilled(Extent),
 }
 
-/// A chunk that is full.
+/// A full chunk.
 struct Full {
-    /// The number of its first change, and how many it has.
+    /// Number of its first change, and its count of changes.
     first: usize,
     count: usize,
     /// Size of the chunk in bytes, and the bytes that it is charged with.
     weight: usize,
     charged: usize,
-    /// Bytes that its changes' versions take at most, and those promised for it.
+    /// Maximum bytes of its changes' versions, and the bytes promised for it.
     versions: usize,
     promised: u64,
-    /// Bytes of the log that undoing it may take, and those of them for freeing large values.
+    /// Bytes of log that undoing it may take, and the share of them for freeing large values.
     owed: u64,
     freeing: usize,
     body: Body,
@@ -134,9 +136,9 @@ struct Full {
 
 /// A large value that a change detached.
 struct Large {
-    /// The change's number.
+    /// Number of the change.
     number: usize,
-    /// The tree.
+    /// Owner id of the tree.
     owner: u32,
     value: Detached,
 }
@@ -150,12 +152,11 @@ pub(super) struct Newest<'l> {
     pub(super) undo: Undo<'l>,
 }
 
-/// A tree's owner id, a key, the before image of its entry, and the large value that it had.
+/// A tree's owner id, a key, the before image of its entry, and its large value.
 ///
-/// Of an update that kept the value's length only the bytes that differ are kept
-/// ([`Before::Part`]). The value before the change is the value after it with these bytes restored.
-/// The value after it is the one that the next change of this key found, or that the tree holds
-/// now.
+/// An update that kept the value's length only has the bytes that differ ([`Before::Part`]). The
+/// value before the change is the value after it with these bytes restored. The value after it is
+/// the one that the next change of this key found, or that the tree holds now.
 pub(super) type Entry<'l> = (u32, &'l [u8], Before<'l>, Option<&'l Detached>);
 
 /// Result of [`UndoList::each`] for an entry.
@@ -164,19 +165,19 @@ pub(super) type Step = Result<ControlFlow<()>, TxnError>;
 /// All changes of a transaction that are not undone.
 #[derive(Default)]
 pub(super) struct UndoList {
-    /// The oldest first.
+    /// Full chunks, the oldest first.
     full: Vec<Full>,
-    /// The number of the newest chunk's first change.
+    /// Number of the newest chunk's first change.
     first: usize,
     newest: Chunk,
-    /// Bytes of the log that are claimed for undoing the newest chunk.
+    /// Bytes of log that are claimed for undoing the newest chunk.
     claimed: u64,
-    /// In the order of their changes.
+    /// Detached large values, in the order of their changes.
     large: Vec<Large>,
-    /// Bytes of the spill file that are promised to the versions of large values that the newest
-    /// chunk's changes detached.
+    /// Bytes of the spill file that are promised to the versions of large values detached by the
+    /// newest chunk's changes.
     promised: u64,
-    /// The memory that is credited with what is charged.
+    /// The shared room, charged for full chunks and handles.
     room: Option<Arc<UndoRoom>>,
     stored: Vec<u8>,
 }
@@ -190,7 +191,7 @@ impl UndoList {
         self.len() == 0
     }
 
-    /// Reserves room for one more change, before it (rule 1), or fails as
+    /// Reserves room for one more change, before it is made (rule 1), or fails with
     /// [`TxnError::UndoTooLarge`].
     #[inline]
     pub(super) fn make_room(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
@@ -217,7 +218,7 @@ impl UndoList {
         }
     }
 
-    /// Begins a new chunk: the newest one is full.
+    /// Begins a new chunk, since the newest one is full.
     #[cold]
     fn fill(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
         let (weight, count) = (self.newest.weight(), self.newest.changes.len());
@@ -271,14 +272,14 @@ impl UndoList {
         self.claimed += room.claim;
     }
 
-    /// The log need not keep `owed` bytes any more.
+    /// Releases `owed` reserved bytes of the log.
     fn is_paid(&self, owed: u64) {
         if let Some(room) = &self.room {
             room.release(owed);
         }
     }
 
-    /// Credits `bytes`.
+    /// Returns `bytes` to the shared room.
     fn give(&self, bytes: usize) {
         if let Some(room) = &self.room {
             let before = room.used.fetch_sub(bytes, Ordering::Relaxed);
@@ -286,27 +287,27 @@ impl UndoList {
         }
     }
 
-    /// Credits the handles of `count` large values.
+    /// Returns the handles of `count` large values to the shared room.
     fn give_handles(&self, count: usize) {
         if let Some(room) = &self.room {
             room.give_handles(count);
         }
     }
 
-    /// The buffer to which a tree appends the undo record of a change; [`UndoList::record`]
+    /// Returns the buffer to which a tree appends the undo record of a change; [`UndoList::record`]
     /// follows.
     pub(super) fn room(&mut self) -> &mut Vec<u8> {
         &mut self.newest.bytes
     }
 
-    /// Offset in the buffer at which the next undo record will begin.
+    /// Returns the offset in the buffer at which the next undo record will begin.
     pub(super) fn end(&self) -> usize {
         self.newest.bytes.len()
     }
 
     /// Adds the change whose undo record was appended from `start` on. A change that was not made
-    /// appended none, and is not added. `value` is the length of the value that the entry has now:
-    /// an update in place has the same before, and its undo record only a part of it.
+    /// appended no record, and is not added. `value` is the length of the entry's present value. An
+    /// update in place had the same length before, and its undo record only has a part of it.
     #[inline]
     pub(super) fn record(&mut self, start: usize, prev: Lsn, value: usize) {
         debug_assert!(start <= self.newest.bytes.len(), "undo records are appended");
@@ -407,7 +408,7 @@ impl UndoList {
         Ok(())
     }
 
-    /// Makes the newest of the full chunks the newest chunk, which is empty.
+    /// Makes the newest of the full chunks the newest chunk, which must be empty.
     #[cold]
     fn take_full(&mut self) -> Result<(), TxnError> {
         if let Some(Full { body: Body::Spilled(extent), .. }) = self.full.last() {
@@ -428,7 +429,7 @@ impl UndoList {
         Ok(())
     }
 
-    /// The newest change, and how it is undone; `None` if there is none.
+    /// Returns the newest change, with its undo record; `None` if there is none.
     ///
     /// # Errors
     /// [`TxnError::UndoUnreadable`]; nothing is lost, and the call may be repeated.
@@ -441,7 +442,7 @@ impl UndoList {
         Ok(self.newest.undo(change).map(|undo| Newest { prev, large, undo }))
     }
 
-    /// Takes the newest change off: it is undone.
+    /// Removes the newest change, which is undone.
     pub(super) fn pop(&mut self) {
         if let Some(change) = self.newest.changes.pop() {
             self.newest.bytes.truncate(change.start as usize);
@@ -457,15 +458,15 @@ impl UndoList {
         }
     }
 
-    /// Takes the large values that the changes replaced or removed out of the list.
+    /// Takes the replaced and removed large values out of the list.
     pub(super) fn take_large(&mut self) -> impl Iterator<Item = (u32, Detached)> + use<> {
         let large = std::mem::take(&mut self.large);
         self.give_handles(large.len());
         large.into_iter().map(|large| (large.owner, large.value))
     }
 
-    /// Forgets everything, and frees memory that only a long transaction needs. The next
-    /// transaction has the first reservation (rule 4).
+    /// Clears the list, and frees memory that only a long transaction needs. The next transaction
+    /// inherits the first reservation (rule 4).
     pub(super) fn clear(&mut self) {
         let kept = self.room.as_ref().map_or(0, |room| room.claim).min(self.claimed);
         self.forget();

@@ -14,9 +14,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::oracle::{Tree, Value, name_of, shown};
+use millpond_base::PastPoison;
 
 /// The tree.
 pub const COMMON: &str = "c0";
@@ -87,7 +88,7 @@ impl Common {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().past_poison()
     }
 
     pub fn did(&self, deed: Deed) {

@@ -89,7 +89,7 @@ impl Sink for Kept {
 fn a_store_that_was_asked_to_records_its_references_and_no_other() {
     let all = Combination::ALL.iter().copied();
     let all = all.filter(|c| c.records() || *c == Combination::SwizzledAny);
-    assert_eq!(all.clone().count(), if cfg!(feature = "lab") { 2 } else { 1 });
+    assert_eq!(all.clone().count(), if cfg!(feature = "recording") { 2 } else { 1 });
     for combination in all {
         let records = combination.records();
         let options =

@@ -1,5 +1,6 @@
 //! Running the shortlist on a trace, part by part.
 
+use crate::parameters::SIZES;
 use millpond_base::Size;
 use millpond_policies::config::{ParamError, Spec};
 use millpond_workload::trace::{Batch, Source, TraceError};
@@ -178,7 +179,7 @@ fn sizes(trace: &Recorded, options: &AdviseOptions) -> Result<Vec<u32>, AdviseEr
     sizes.dedup();
     if sizes.is_empty() {
         let text = format!(
-            "{} has only {} pages: say with --size how many frames the pool has",
+            "{} has only {} pages: say with {SIZES} how many frames the pool has",
             trace.name, trace.distinct
         );
         return Err(AdviseError::Size(text));

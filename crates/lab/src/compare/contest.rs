@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::error::CompareError;
 use super::metric::Metric;
+use crate::parameters::BLOCKS;
 use crate::sweep::{CONTENT, OPTIONS};
 use crate::table::{Table, Value, short_names};
 
@@ -211,7 +212,10 @@ impl Contest {
         let any = || Replicate::ALL.into_iter().find(|r| count(r) >= 2);
         ample.or_else(any).ok_or(CompareError::Replicates {
             replicate: "repetition, trace, block, seed or size".to_string(),
-            hint: "simulate more traces, or one in blocks (sim --blocks 20), or run live again",
+            hint: format!(
+                "simulate more traces, or one in blocks ({}), or run live again",
+                BLOCKS.set_to(20)
+            ),
         })
     }
 

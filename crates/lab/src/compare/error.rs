@@ -1,5 +1,9 @@
 //! Reasons why runs cannot be compared.
 
+use crate::parameters::{
+    COLUMNS, EXPAND_SIZES, MAP_IDS, METRIC, PAGE_SIZE, SELECT, SELECT_OPTIONS,
+};
+
 /// Reason why runs cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -19,7 +23,7 @@ pub enum CompareError {
     #[error("margin {0} is no share: 0.01 is one per cent")]
     Margin(String),
     /// No column that is a metric.
-    #[error("the rows have none of {tried}: name a column with --metric; there are {columns}")]
+    #[error("the rows have none of {tried}: name a column with {METRIC}; there are {columns}")]
     NoMetric {
         /// The columns that were tried.
         tried: String,
@@ -43,7 +47,7 @@ pub enum CompareError {
     /// Two different values where there should be one.
     #[error(
         "{contestant} has two values at {place}: {first} and {second}; rows that differ in \
-         something else cannot be compared: choose among them with --where COLUMN=VALUE"
+         something else cannot be compared: {SELECT}"
     )]
     Twice {
         /// The contestant.
@@ -58,7 +62,7 @@ pub enum CompareError {
     /// Rows whose numbers depend on different options.
     #[error(
         "the rows have different options, '{first}' and '{second}': their numbers cannot be \
-         compared; choose with --where 'options={first}', or simulate all with the same options"
+         compared; {SELECT_OPTIONS}{first}', or simulate all with the same options"
     )]
     Options {
         /// Options of the first row.
@@ -69,7 +73,7 @@ pub enum CompareError {
     /// One name for two traces.
     #[error(
         "{trace} is not the same references in all rows: the file was changed, or read with other \
-         options (--expand-sizes, --page-size, --columns, --map-ids); simulate all rows again"
+         options ({EXPAND_SIZES}, {PAGE_SIZE}, {COLUMNS}, {MAP_IDS}); simulate all rows again"
     )]
     Contents {
         /// The trace.
@@ -89,6 +93,6 @@ pub enum CompareError {
         /// The column.
         replicate: String,
         /// The advice.
-        hint: &'static str,
+        hint: String,
     },
 }

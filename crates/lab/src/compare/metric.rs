@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(Metric::of(&table).unwrap().to_string(), "misses");
         let other = Table { columns: vec!["x".into()], rows: vec![vec![1u64.into()]] };
         let error = Metric::of(&other).unwrap_err().to_string();
-        assert!(error.ends_with("name a column with --metric; there are x"), "{error}");
+        assert!(error.ends_with("name a column with `metric`; there are x"), "{error}");
     }
 
     #[test]

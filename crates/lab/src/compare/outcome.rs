@@ -6,6 +6,7 @@ use super::contest::{Contest, Replicate, with_seeds_of};
 use super::error::CompareError;
 use super::pair::{Pair, Scale};
 use crate::method::{Better, Joint, Ranks, Weights, holm};
+use crate::parameters::REPLICATE;
 
 /// Options of a comparison.
 #[derive(Clone, PartialEq, Debug)]
@@ -148,7 +149,7 @@ fn apart(contest: &Contest, pairs: &[Pair], replicate: Replicate) -> CompareErro
         },
         false => CompareError::Replicates {
             replicate: replicate.to_string(),
-            hint: "run more of them, or choose others with --replicate",
+            hint: format!("run more of them, or choose others with {REPLICATE}"),
         },
     }
 }

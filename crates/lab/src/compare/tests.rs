@@ -160,13 +160,13 @@ fn what_cannot_be_compared_says_why() {
     let twice = error(&[run("r", twice)], &[]);
     assert!(twice.contains("lru has two values at") && twice.contains("100 and 77"), "{twice}");
     let single = error(&[run("r", rows(&[("lru", &BASE[..1]), ("arc", &BASE[..1])]))], &[]);
-    assert!(single.contains("sim --blocks"), "{single}");
+    assert!(single.contains("blocks=20"), "{single}");
     let empty = error(&[run("r", Table::new(["trace"]))], &[]);
     assert!(empty.contains("there is no row"), "{empty}");
     let mut other = Table::new(["trace", "colour"]);
     other.rows.push(vec!["t".into(), "red".into()]);
     let other = error(&[run("r", other)], &[]);
-    assert!(other.contains("name a column with --metric"), "{other}");
+    assert!(other.contains("name a column with `metric`"), "{other}");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn rows_with_different_options_are_refused_by_name() {
         let error = Contest::of(&[of("lru", "pool"), of("arc", other)], None, &[]).unwrap_err();
         let error = error.to_string();
         assert!(error.contains("'pool'") && error.contains(&format!("'{other}'")), "{error}");
-        assert!(error.contains("--where 'options=pool'"), "{error}");
+        assert!(error.contains("'options=pool'"), "{error}");
     }
     Contest::of(&[of("lru", "rw"), of("arc", "rw")], None, &[]).unwrap();
     // Rows of live runs, or of a program of its own, do not state their options.
@@ -274,5 +274,5 @@ fn one_name_for_two_traces_is_refused() {
         run(policy, with("content", rows(&[(policy, &BASE)]), |t| format!("{content}{t}")))
     };
     let error = Contest::of(&[of("lru", "a"), of("arc", "b")], None, &[]).unwrap_err().to_string();
-    assert!(error.contains("t0 is not the same") && error.contains("--expand-sizes"), "{error}");
+    assert!(error.contains("t0 is not the same") && error.contains("`expand_sizes`"), "{error}");
 }

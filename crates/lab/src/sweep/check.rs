@@ -1,5 +1,7 @@
 //! Checks of a plan before it runs, and its number of threads.
 
+use crate::parameters::{BLOCKS, SCAN_HINTS};
+
 use super::error::SweepError;
 use super::plan::{Model, Plan, Warmup};
 use crate::registry::Registry;
@@ -30,14 +32,14 @@ pub(super) fn check(plan: &Plan, registry: &Registry) -> Result<(), SweepError> 
         )));
     }
     if plan.model != Model::Pool && plan.scan_hints {
-        return Err(SweepError::Plan(
-            "no hint reaches a second tier: leave --scan-hints away".to_string(),
-        ));
+        return Err(SweepError::Plan(format!(
+            "no hint reaches a second tier: leave {SCAN_HINTS} away"
+        )));
     }
     if plan.model != Model::Pool && plan.blocks > 0 {
-        return Err(SweepError::Plan(
-            "the second-tier models are not cut into blocks: leave --blocks away".to_string(),
-        ));
+        return Err(SweepError::Plan(format!(
+            "the second-tier models are not cut into blocks: leave {BLOCKS} away"
+        )));
     }
     if plan.model != Model::Pool && (plan.warmup != Warmup::References(0) || plan.batch != 1) {
         return Err(SweepError::Plan(

@@ -7,39 +7,61 @@ use millpond_workload::trace::{BATCH_LEN, Batch, Source, TraceError};
 
 use super::options::{Tier1Counts, Tier1Options};
 use super::pool::{COOLING, Evictor, FREE, Pool, RESIDENT};
-use millpond_policies::policy_host::PolicyHost;
+use millpond_policies::policy_host::{ErasedPolicyHost, PolicyHost};
 
-/// A buffer pool under policy `P` that reads a trace of page references and emits its requests to
+/// A buffer pool under a policy that reads a trace of page references and emits its requests to
 /// storage: READ requests for misses, writes with their reasons, and dsync requests. Each carries
 /// the log position at which it was sent.
-pub struct Tier1<P: Policy> {
+pub struct Tier1 {
+    /// The policy's id.
+    policy: &'static str,
     source: Box<dyn Source>,
     input: Batch,
     at: usize,
     is_over: bool,
     given: usize,
-    policy_host: PolicyHost<P>,
+    policy_host: Box<dyn ErasedPolicyHost>,
     pool: Pool,
     options: Tier1Options,
     until_round: u32,
     page_max: u64,
 }
 
-impl<P: Policy> Tier1<P> {
-    /// An empty pool in front of `source`. Page ids may be any.
-    pub fn new(config: &P::Config, options: &Tier1Options, source: Box<dyn Source>) -> Tier1<P> {
+impl Tier1 {
+    /// Creates an empty pool under policy `P` in front of `source`. Page ids may be any.
+    pub fn new<P: Policy>(
+        config: &P::Config,
+        options: &Tier1Options,
+        source: Box<dyn Source>,
+    ) -> Tier1 {
+        let host = Box::new(PolicyHost::<P>::new(config, &Tier1::shape(options)));
+        Tier1::of(P::INFO.id, host, options, source)
+    }
+
+    /// Returns the shape of the policy's cache.
+    pub(crate) fn shape(options: &Tier1Options) -> Shape {
+        Shape { frames: options.frames.max(1), pages_dense: None, seed: options.seed }
+    }
+
+    /// Creates an empty pool under the policy `policy`, which `policy_host` hosts.
+    pub(crate) fn of(
+        policy: &'static str,
+        policy_host: Box<dyn ErasedPolicyHost>,
+        options: &Tier1Options,
+        source: Box<dyn Source>,
+    ) -> Tier1 {
         let mut options = options.clone();
         options.frames = options.frames.max(1);
         options.lsn_gap = options.lsn_gap.max(1);
         options.round = options.round.max(1);
-        let shape = Shape { frames: options.frames, pages_dense: None, seed: options.seed };
         Tier1 {
+            policy,
             source,
             input: Batch::default(),
             at: 0,
             is_over: false,
             given: 0,
-            policy_host: PolicyHost::new(config, &shape),
+            policy_host,
             pool: Pool::new(options.frames, options.cleaning.neighbours, options.sync),
             until_round: options.round,
             options,
@@ -123,7 +145,7 @@ impl<P: Policy> Tier1<P> {
         self.policy_host.evict(&mut self.pool, 1, Some((page, ghost_hit)));
         self.pool.free_frame().ok_or_else(|| {
             let frames = self.pool.frames();
-            let id = P::INFO.id;
+            let id = self.policy;
             TraceError::Options(format!("policy '{id}' found no victim among {frames} frames"))
         })
     }
@@ -199,7 +221,7 @@ impl<P: Policy> Tier1<P> {
     }
 }
 
-impl<P: Policy> Source for Tier1<P> {
+impl Source for Tier1 {
     fn fill(&mut self, batch: &mut Batch, limit: usize) -> Result<usize, TraceError> {
         self.serve(limit)?;
         let rows = &mut self.pool.rows;
@@ -222,7 +244,7 @@ impl<P: Policy> Source for Tier1<P> {
         notes.push(format!(
             "first tier '{}' of {} frames: {} references, {} hits; sent {} READ ({} ahead), {} \
              SYNCH, {} REPLACE, {} RECOV, {} dsync",
-            P::INFO.id,
+            self.policy,
             self.pool.frames(),
             c.references,
             c.hits,

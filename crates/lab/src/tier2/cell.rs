@@ -8,7 +8,7 @@ use super::counts::{Model, Tier2Counts};
 use super::future::Tier2Future;
 use super::host::{COOLING, Cache, DIRTY, DUE, EVICTED_DIRTY, READ_NEXT, SEEN, UNSYNCED};
 use crate::sim::Stalled;
-use millpond_policies::policy_host::PolicyHost;
+use millpond_policies::policy_host::{ErasedPolicyHost, PolicyHost};
 
 /// Options of a second-tier simulation.
 #[derive(Clone, Debug)]
@@ -53,9 +53,11 @@ struct Outlook {
     flags: u8,
 }
 
-/// A second-tier simulation of policy `P`.
-pub struct Tier2Cell<P: Policy> {
-    policy_host: PolicyHost<P>,
+/// A second-tier simulation of a policy, which it calls through a pointer: compiled once for all.
+pub struct Tier2Cell {
+    /// The policy's id.
+    policy: &'static str,
+    policy_host: Box<dyn ErasedPolicyHost>,
     cache: Cache,
     model: Model,
     row: u64,
@@ -63,24 +65,34 @@ pub struct Tier2Cell<P: Policy> {
     counts: Tier2Counts,
 }
 
-impl<P: Policy> Tier2Cell<P> {
-    /// An empty cache under a new policy.
-    pub fn new(config: &P::Config, options: &Tier2Options) -> Tier2Cell<P> {
-        let frames = options.frames.max(1);
-        let shape = Shape { frames, pages_dense: options.pages_dense, seed: options.seed };
+impl Tier2Cell {
+    /// Creates an empty cache under a new policy `P`.
+    pub fn new<P: Policy>(config: &P::Config, options: &Tier2Options) -> Tier2Cell {
+        let host = Box::new(PolicyHost::<P>::new(config, &Tier2Cell::shape(options)));
+        Tier2Cell::of(P::INFO.id, host, options)
+    }
+
+    /// Returns the shape of the policy's cache.
+    pub(crate) fn shape(options: &Tier2Options) -> Shape {
+        let (frames, pages_dense) = (options.frames.max(1), options.pages_dense);
+        Shape { frames, pages_dense, seed: options.seed }
+    }
+
+    /// Creates an empty cache under the policy `policy`, which `policy_host` hosts.
+    pub(crate) fn of(
+        policy: &'static str,
+        policy_host: Box<dyn ErasedPolicyHost>,
+        options: &Tier2Options,
+    ) -> Tier2Cell {
         Tier2Cell {
-            policy_host: PolicyHost::new(config, &shape),
-            cache: Cache::new(frames, options.pages_dense),
+            policy,
+            policy_host,
+            cache: Cache::new(options.frames.max(1), options.pages_dense),
             model: options.model,
             row: 0,
             saw_future: true,
             counts: Tier2Counts::default(),
         }
-    }
-
-    /// The policy, to look at.
-    pub fn policy(&self) -> &P {
-        self.policy_host.policy()
     }
 
     /// The pages in the cache, in the order of their frames.
@@ -215,11 +227,11 @@ impl<P: Policy> Tier2Cell<P> {
     #[cold]
     fn stalled(&self) -> Stalled {
         let frames = self.cache.frames();
-        Stalled { policy: P::INFO.id, frames, reference: self.counts.references - 1 }
+        Stalled { policy: self.policy, frames, reference: self.counts.references - 1 }
     }
 }
 
-impl<P: Policy> Tier2Simulation for Tier2Cell<P> {
+impl Tier2Simulation for Tier2Cell {
     fn run(&mut self, batch: &Batch, future: Option<&Tier2Future>) -> Result<(), Stalled> {
         self.saw_future &= future.is_some();
         for at in 0..batch.len() {

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::SystemTime;
 
+use millpond_base::PastPoison;
 use xxhash_rust::xxh3::Xxh3;
 
 /// The version, and a hash of the sources that simulated rows depend on: the same for all programs
@@ -29,7 +30,7 @@ pub fn content_hash(path: &Path) -> io::Result<u64> {
     let found = file.metadata()?;
     let seen = (path.to_path_buf(), found.len(), found.modified().ok());
     // What is in the map is right at any time: each entry is put in whole.
-    let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let lock = || KNOWN.lock().past_poison();
     if let Some(hash) = lock().as_ref().and_then(|known| known.get(&seen).copied()) {
         return Ok(hash);
     }

@@ -2,13 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use super::unit::{Unit, UnitError};
 use crate::registry::Registry;
 use crate::results::{SweepFolder, memory_available};
 use crate::sweep::threads_for;
+use millpond_base::PastPoison;
 
 /// Interval between two checks for a request to stop.
 const ASK: Duration = Duration::from_millis(100);
@@ -185,16 +186,16 @@ impl Gate {
     fn take(&self, bytes: u64) -> u64 {
         let bytes = bytes.min(self.all);
         // A number is whole at any time, even after a panic.
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock().past_poison();
         while *free < bytes {
-            free = self.changed.wait(free).unwrap_or_else(PoisonError::into_inner);
+            free = self.changed.wait(free).past_poison();
         }
         *free -= bytes;
         bytes
     }
 
     fn give(&self, bytes: u64) {
-        *self.free.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
+        *self.free.lock().past_poison() += bytes;
         self.changed.notify_all();
     }
 }

@@ -3,14 +3,15 @@
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use millpond_cli::Policies;
+use millpond_base::Face;
 use millpond_cli::program::{Failure, completions, conclude, listen, man};
-use millpond_lab::registry::Registry;
 
+use super::policies::Policies;
 use super::{
     count_instructions, count_steps, count_worker, default, factors, gilbert, leanstore,
     leanstore_hits, li, luan, watt,
 };
+use crate::cost::Meters;
 
 const ABOUT: &str = "Experiments of the papers, beside what they print";
 
@@ -70,21 +71,22 @@ pub fn command() -> clap::Command {
 
 /// Runs the command line with these policies.
 pub fn main_with(policies: Policies) -> ExitCode {
+    Face::CommandLine.show();
     let app = App::parse();
-    policies.offer();
+    policies.live.offer();
     listen();
-    conclude("millpond-papers", run(&app.command, policies.registry()))
+    conclude("millpond-papers", run(&app.command, &policies.meters))
 }
 
-fn run(chosen: &Command, registry: &Registry) -> Result<(), Failure> {
+fn run(chosen: &Command, meters: &Meters) -> Result<(), Failure> {
     match chosen {
         Command::Default(args) => default::run(args),
-        Command::Factors(args) => factors::run(args, registry),
-        Command::FactorsProbe(args) => count_instructions::run(args, registry),
+        Command::Factors(args) => factors::run(args, meters),
+        Command::FactorsProbe(args) => count_instructions::run(args, meters),
         Command::Gilbert(args) => gilbert::run(args),
         Command::GilbertStep(args) => count_steps::run(args),
         Command::Leanstore(args) => leanstore::run(args),
-        Command::LeanstoreHits(args) => leanstore_hits::run(args, registry),
+        Command::LeanstoreHits(args) => leanstore_hits::run(args, meters.registry()),
         Command::Li(args) => li::run(args),
         Command::Luan(args) => luan::run(args),
         Command::Watt(args) => watt::run(args),

@@ -4,9 +4,8 @@
 
 use std::time::Duration;
 
+use crate::cost::{Meters, References};
 use crate::gilbert::factors::costs::victims_of;
-use millpond_lab::cost::References;
-use millpond_lab::registry::Registry;
 use millpond_policies::config::Spec;
 use serde_json::json;
 
@@ -14,7 +13,7 @@ use super::callgrind::per_event;
 use millpond_cli::program::Failure;
 use millpond_cli::program::print;
 
-/// Functions of [`millpond_lab::cost`], and the events that each is divided by.
+/// Functions of [`crate::cost`], and the events that each is divided by.
 const PARTS: [(&str, &str); 2] = [("deliver_all_hits", "hits"), ("replace_all_misses", "victims")];
 
 /// A hidden command: hits and victims of one policy, as many as a round has, twice.
@@ -32,10 +31,10 @@ pub(crate) struct Args {
     seed: u64,
 }
 
-pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, meters: &Meters) -> Result<(), Failure> {
     let spec = Spec::parse(&args.policy)?;
     let references = References::new(args.frames, args.seed);
-    let mut meter = registry.find(&spec.id)?.meter(&spec, args.frames, &references, args.seed)?;
+    let mut meter = meters.meter(&spec, args.frames, &references, args.seed)?;
     for _ in 0..2 {
         let ran = meter.run(victims_of(args.frames), Duration::MAX);
         ran.map_err(|stalled| Failure::Partly(stalled.to_string()))?;

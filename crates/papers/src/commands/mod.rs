@@ -15,6 +15,8 @@ mod leanstore;
 mod leanstore_hits;
 mod li;
 mod luan;
+mod policies;
 mod watt;
 
 pub use app::{command, main_with};
+pub use policies::Policies;

@@ -5,13 +5,14 @@
 //! not send quite the same requests.
 
 use std::num::NonZero;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::experiment::{FigureError, Watch};
 use crate::li::{Course, FirstTier, Recorded};
 use millpond::internals::pool::{StorageRequest, StorageSink};
 use millpond::internals::store::SyncMode;
 use millpond::{EvictionMode, Placement};
+use millpond_base::PastPoison;
 use millpond_base::Size;
 use millpond_base::cleaning::Cleaning;
 use millpond_workload::tpcc;
@@ -35,7 +36,7 @@ struct Kept(Arc<Mutex<Recorded>>);
 
 impl StorageSink for Kept {
     fn take(&mut self, requests: &[StorageRequest]) -> Result<(), String> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock().past_poison();
         for request in requests {
             kept.batch.push(request.page.0, request.mark);
             kept.rec_lsns.push(request.rec_lsn.0);
@@ -110,6 +111,6 @@ pub fn li(
         return Err(FigureError::Stopped);
     }
     let data_pages = instance.info().pages;
-    let recorded = std::mem::take(&mut *kept.0.lock().unwrap_or_else(PoisonError::into_inner));
+    let recorded = std::mem::take(&mut *kept.0.lock().past_poison());
     Ok(Recorded { data_pages, ..recorded })
 }

@@ -1,8 +1,9 @@
 //! A store's requests to its storage, as a trace.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use millpond::internals::pool::{StorageRequest, StorageSink};
+use millpond_base::PastPoison;
 use millpond_workload::trace::Batch;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -19,7 +20,7 @@ struct Kept(Arc<Mutex<Batch>>);
 impl Kept {
     fn lock(&self) -> MutexGuard<'_, Batch> {
         // Its columns are pushed to one after the other, by a call that does not panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().past_poison()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Built-in policies on traces: sweeps and curves.
 
+use millpond_base::PastPoison;
 use millpond_base::Size;
 use millpond_lab::curve::{CurveError, CurveTask, Curves};
 use millpond_lab::registry::Registry;
@@ -15,7 +16,6 @@ use pyo3::types::PyDict;
 
 use super::table::columns;
 use super::trace::{Trace, failed};
-use crate::error::in_python;
 use crate::signals::{Signals, interruptibly};
 
 /// Takes the rows of a sweep.
@@ -42,7 +42,7 @@ impl Observer for Rows {
 }
 
 pub(super) fn wrong(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(in_python(&error.to_string()))
+    PyValueError::new_err(error.to_string())
 }
 
 pub(super) fn specs(policies: &[String]) -> PyResult<Vec<Spec>> {
@@ -104,7 +104,7 @@ pub(crate) fn simulate<'py>(
         let registry = Registry::builtin();
         Sweep::new(&plan, &registry)?.run(&mut rows)
     });
-    let signals = rows.signals.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let signals = rows.signals.into_inner().past_poison();
     if signals.raised.is_some() {
         return Err(stop_of(signals));
     }

@@ -15,7 +15,6 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::error::in_python;
 use crate::path::AnyPath;
 use crate::signals::{Signals, interruptibly};
 
@@ -30,7 +29,7 @@ pub(crate) struct Trace {
 pub(super) fn failed(error: &TraceError) -> PyErr {
     match error {
         TraceError::Io { path, error } => os_error(path, error),
-        other => PyValueError::new_err(in_python(&other.to_string())),
+        other => PyValueError::new_err(other.to_string()),
     }
 }
 
@@ -239,7 +238,6 @@ pub(crate) fn read_trace(
     let (AnyPath(path), file) = (&path, path.0.clone());
     let read = interruptibly(py, move |stop| whole(formats::open(&file, &options)?, stop))?;
     let (batch, notes) = read.map_err(|error| failed(&error))?;
-    let notes = notes.iter().map(|note| in_python(note)).collect();
     Ok(Trace { batch: Arc::new(batch), name: path.display().to_string(), notes })
 }
 

@@ -1,5 +1,6 @@
 //! Sweeps in units: here, on other machines, and the files of both.
 
+use millpond_base::PastPoison;
 use millpond_lab::registry::Registry;
 use millpond_lab::results::{ResultDir, ResultError, SweepFolder};
 use millpond_lab::sweep::{Plan, Shard};
@@ -12,18 +13,17 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::sweep::{model_of, sizes, specs, stop_of, wrong};
 use super::table::columns;
-use crate::error::in_python;
 use crate::path::AnyPath;
 use crate::signals::Signals;
 
 fn failed(error: &UnitError) -> PyErr {
     match error {
         UnitError::Trace { .. } | UnitError::Result(ResultError::Io { .. }) => {
-            PyOSError::new_err(in_python(&error.to_string()))
+            PyOSError::new_err(error.to_string())
         }
         UnitError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
         UnitError::Other { .. } | UnitError::Stalled(_) => {
-            PyRuntimeError::new_err(in_python(&error.to_string()))
+            PyRuntimeError::new_err(error.to_string())
         }
         other => wrong(other),
     }
@@ -155,10 +155,8 @@ impl Sweep {
         if outcome.is_stopped {
             return Err(stop_of(signals));
         }
-        let told = |(label, error): (String, UnitError)| (label, in_python(&error.to_string()));
-        let noted = |(trace, note): (String, String)| (trace, in_python(&note));
-        let notes = outcome.notes.into_iter().map(noted).collect();
-        Ok((outcome.failed.into_iter().map(told).collect(), notes))
+        let told = |(label, error): (String, UnitError)| (label, error.to_string());
+        Ok((outcome.failed.into_iter().map(told).collect(), outcome.notes))
     }
 
     /// Writes the file of a unit.
@@ -194,13 +192,12 @@ pub(crate) fn run_unit<'py>(
         let stop = || signals.lock().is_ok_and(|mut signals| signals.stop());
         Unit::read(description)?.run(&Registry::builtin(), 1, Some(name), &stop)
     });
-    let signals = signals.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let signals = signals.into_inner().past_poison();
     if let Some(raised) = signals.raised {
         return Err(raised);
     }
     let ran = ran.map_err(|error| failed(&error))?;
-    let notes = ran.notes.iter().map(|note| in_python(note)).collect();
-    Ok((PyBytes::new(py, &ran.file), notes))
+    Ok((PyBytes::new(py, &ran.file), ran.notes))
 }
 
 /// The rows of a result directory, or of a sweep's folder, as columns.

@@ -16,15 +16,15 @@ use crate::protocol::{
 };
 use crate::wire::{Socket, TlsClient, Wire};
 
-/// Requests under way at once: few enough that their replies without bytes fit into any socket, so
-/// that sending and receiving by one thread cannot block each other.
+/// Maximum number of unreplied requests. Their replies without data fit into any socket, so that
+/// one thread that both sends and receives cannot deadlock.
 const WINDOW: usize = 32;
-/// Bytes of replies that are read at once.
+/// Bytes of replies read per system call.
 const READ_AHEAD: usize = 32 << 10;
-/// Time to connect, and for the handshake.
+/// Time limit to connect, and of the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
 
-/// A connection past its handshake.
+/// A connection after its handshake.
 #[derive(Debug)]
 pub(super) struct Connection {
     reader: BufReader<Wire>,
@@ -51,7 +51,7 @@ pub(super) fn connect(address: &ServerAddress) -> Result<Socket, LinkError> {
 }
 
 impl Connection {
-    /// Chooses `export` by way of a new socket, under TLS if `tls` is given.
+    /// Chooses `export` over a new socket, under TLS if `tls` is given.
     pub fn over(
         socket: Socket,
         export: &str,
@@ -76,10 +76,10 @@ impl Connection {
         &self.agreement
     }
 
-    /// Carries out requests, several at once; each tells whether it failed.
+    /// Carries out several requests at once; each records its own error.
     ///
     /// # Errors
-    /// The connection is of no use any more, and neither are any bytes that were read.
+    /// The connection is unusable, and so are all bytes that were read.
     pub fn run(&mut self, transfers: &mut [Transfer<'_>]) -> Result<(), LinkError> {
         let mut under_way: HashMap<u64, usize> = HashMap::with_capacity(WINDOW);
         let mut together = Vec::new();
@@ -100,12 +100,12 @@ impl Connection {
         Ok(())
     }
 
-    /// Tells the server that nothing more comes.
+    /// Tells the server that no more requests come.
     pub fn leave(mut self) {
         const LEAVE: Duration = Duration::from_secs(1);
         let command = Command::Disconnect;
         let leave = Request { flags: 0, command, cookie: 0, offset: 0, length: 0 };
-        // A server that is gone need not be told.
+        // The server may be gone already.
         let told = self.writer.limit(Some(LEAVE));
         let _ = told.and_then(|()| self.writer.write_all(&leave.encode()));
         self.writer.finish();
@@ -197,7 +197,7 @@ impl Connection {
             return Err(LinkError::Reply("comes in chunks, and they were not agreed on"));
         }
         if header.kind == chunks::OFFSET_DATA {
-            // Straight to where the bytes belong.
+            // Received directly into the caller's buffer.
             let mut offset = [0; 8];
             let length = header.length.checked_sub(8).filter(|length| *length > 0);
             let length = length.ok_or(LinkError::Reply("has a chunk that is too short"))?;
@@ -211,10 +211,10 @@ impl Connection {
             Chunk::Hole { offset, length } => transfer.part(offset, length.into())?.fill(0),
             Chunk::Error { error, message, .. } => {
                 tracing::debug!(error, message, "a request failed at the server");
-                // Whatever it is, an error is none that says nothing.
+                // An error with the number 0 is invalid, and still an error.
                 transfer.error = if error == 0 { errors::EIO } else { error };
             }
-            // Types that are not known may be left out of account, unless they are errors.
+            // Unknown types may be ignored, unless they are errors.
             Chunk::None | Chunk::Other(_) => {}
             Chunk::BlockStatus { .. } | Chunk::Data { .. } => {
                 return Err(LinkError::Reply("has a chunk that belongs to another command"));

@@ -1,12 +1,13 @@
-//! An export as a device.
+//! A device backed by an export of an NBD server.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock};
 
+use millpond_base::PastPoison;
 use millpond_device::{
     Alignment, Device, DeviceError, Errno, Operation, ReadRequest, Tag, WriteRequest,
 };
@@ -21,16 +22,17 @@ use crate::wire::{Socket, TlsClient};
 
 /// The peer is gone.
 const GONE: Errno = Errno(107);
-/// Bytes of one WRITE_ZEROES, of one CACHE.
+/// Maximum bytes of one WRITE_ZEROES or CACHE.
 const STEP: u64 = 1 << 30;
 
-/// Options of the use of an export.
+/// Options for using an export.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NbdOptions {
-    /// Connections, where the server takes several for one device: as many threads use it at once.
+    /// Number of connections, if the server allows several to one device; each serves one thread at
+    /// a time.
     pub connections: usize,
-    /// If true, the export counts as an empty device that grows, up to the export's size, as a new
-    /// file does. Its content is lost.
+    /// If set, the export counts as an empty device that grows up to the export's size, like a new
+    /// file. Its content is lost.
     pub is_new: bool,
 }
 
@@ -42,11 +44,11 @@ impl Default for NbdOptions {
 
 /// An export of an NBD server.
 ///
-/// Tags of writes become reasons if the server knows them, and `sync_ranges` becomes dsync;
+/// Tags of writes become reasons if the server supports them, and `sync_ranges` becomes dsync;
 /// otherwise `sync_ranges` is a FLUSH.
 ///
-/// A connection that breaks breaks the device: what was written before and not synced may be lost,
-/// and a sync by way of another connection would not tell. All further requests fail.
+/// A broken connection breaks the device. Earlier writes that were not synced may be lost, and a
+/// sync over another connection would not report that. All further requests fail.
 #[derive(Debug)]
 pub struct NbdDevice {
     /// The export, as a path for messages.
@@ -62,7 +64,7 @@ impl NbdDevice {
     /// Connects to an export.
     ///
     /// # Errors
-    /// There is no such server or export, or it cannot be used as a device.
+    /// The server or the export does not exist, or it cannot be used as a device.
     pub fn open(uri: &NbdUri, options: &NbdOptions) -> Result<NbdDevice, NbdError> {
         let name = uri.to_string();
         let tls = match (&uri.certificates, &uri.address) {
@@ -74,12 +76,12 @@ impl NbdDevice {
         let first = more().map_err(|error| error.of(&name))?;
         let agreement = *first.agreement();
         let mut all = vec![first];
-        // All at once: later, it might be another server that answers.
+        // All connections are opened now: later, another server might answer.
         if agreement.can(transmission_flags::CAN_MULTI_CONN) {
             while all.len() < options.connections {
                 match more() {
                     Ok(connection) if *connection.agreement() == agreement => all.push(connection),
-                    // With fewer it works as well.
+                    // Fewer connections work, too.
                     _ => break,
                 }
             }
@@ -87,10 +89,10 @@ impl NbdDevice {
         Ok(NbdDevice::of(name, all, agreement, options.is_new))
     }
 
-    /// An export by way of a connection that is there already.
+    /// Opens an export over an existing connection.
     ///
     /// # Errors
-    /// As [`NbdDevice::open`].
+    /// Same as [`NbdDevice::open`].
     pub fn over(stream: UnixStream, export: &str) -> Result<NbdDevice, NbdError> {
         let name = format!("nbd:{export}");
         let connection = Connection::over(Socket::Unix(stream), export, None);
@@ -115,15 +117,15 @@ impl NbdDevice {
         self.agreement.has_hints
     }
 
-    /// Bytes of the export.
+    /// Returns the bytes of the export.
     pub fn capacity(&self) -> u64 {
         self.agreement.size
     }
 
-    /// Makes bytes zeros.
+    /// Zeroes bytes.
     ///
     /// # Errors
-    /// The server refuses, or is gone.
+    /// The server refuses the request, or is gone.
     pub fn write_zeros(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
         self.check(offset, length)?;
         let can = self.agreement.can(transmission_flags::SEND_WRITE_ZEROES);
@@ -138,7 +140,7 @@ impl NbdDevice {
         self.in_steps(Command::WriteZeroes, 0, offset..offset + length, Operation::Write)
     }
 
-    /// A command of no bytes for a range of any length.
+    /// Sends a command without data for a range of any length, in steps.
     fn in_steps(
         &self,
         command: Command,
@@ -157,10 +159,10 @@ impl NbdDevice {
 
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
         // Nothing below can panic between two steps.
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock().past_poison()
     }
 
-    /// Carries out requests by way of a connection that is free.
+    /// Carries out requests on a free connection.
     fn run(&self, transfers: &mut [Transfer<'_>]) {
         if transfers.is_empty() {
             return;
@@ -173,7 +175,7 @@ impl NbdDevice {
             match idle.pop() {
                 Some(connection) => break Some(connection),
                 None => {
-                    idle = self.returned.wait(idle).unwrap_or_else(PoisonError::into_inner);
+                    idle = self.returned.wait(idle).past_poison();
                 }
             }
         };
@@ -215,7 +217,7 @@ impl NbdDevice {
             u32::MAX => self.failed(operation, offset, length, GONE),
             errors::EPERM => DeviceError::ReadOnly { path: path() },
             errors::ENOSPC => DeviceError::DiskFull { path: path(), offset, needed: length },
-            // Linux numbers its errors as the protocol does.
+            // Linux and the protocol have the same error numbers.
             number @ (errors::ENOMEM
             | errors::EINVAL
             | errors::EOVERFLOW
@@ -344,7 +346,7 @@ impl Device for NbdDevice {
         if !self.agreement.has_hints {
             return if ranges.next().is_none() { Ok(()) } else { self.sync() };
         }
-        // A server of ours takes a CACHE that is to be durable for just that.
+        // Our server makes the range of a durable CACHE durable.
         let mut all = ranges.flat_map(|range| {
             let step = |at: u64| (at, (range.end - at).min(STEP) as u32);
             range.clone().step_by(STEP as usize).map(step)
@@ -366,7 +368,7 @@ impl Device for NbdDevice {
             let (path, needed) = (self.path.clone(), length - old);
             return Err(DeviceError::DiskFull { path, offset: old, needed });
         }
-        // What an earlier user has left there must not be seen.
+        // Data of an earlier user must not be seen.
         self.length.store(length, Ordering::Release);
         let cleared =
             self.check_write(old, length - old).and_then(|()| self.write_zeros(old, length - old));
@@ -378,7 +380,7 @@ impl Device for NbdDevice {
 }
 
 impl NbdDevice {
-    /// Writes down what came of requests' parts.
+    /// Records the outcome of each request's parts.
     fn note(
         &self,
         transfers: &[Transfer<'_>],

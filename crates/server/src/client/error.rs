@@ -3,22 +3,22 @@
 use crate::protocol::ProtocolError;
 use crate::wire::TlsError;
 
-/// Why an export cannot be used.
+/// Reason that an export cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NbdError {
-    /// The text is no address of an export.
+    /// The text is not the address of an export.
     #[error(
         "'{text}' is no export: {why}; write nbd://HOST:PORT/EXPORT or \
          nbd+unix:///EXPORT?socket=/PATH"
     )]
     Uri {
-        /// The text as it was written.
+        /// The rejected text.
         text: String,
         /// The fault.
         why: &'static str,
     },
-    /// There is no connection.
+    /// The connection failed.
     #[error("{uri}: {error}")]
     Connect {
         /// The export.
@@ -26,7 +26,7 @@ pub enum NbdError {
         /// The operating system's reason.
         error: std::io::Error,
     },
-    /// Certificates cannot be used.
+    /// The certificates cannot be used.
     #[error("{uri}: {error}")]
     Tls {
         /// The export.
@@ -34,7 +34,7 @@ pub enum NbdError {
         /// The fault.
         error: TlsError,
     },
-    /// The server sent bytes that are no message.
+    /// The server sent bytes that are not a message.
     #[error("{uri}: {error}")]
     Protocol {
         /// The export.
@@ -42,7 +42,7 @@ pub enum NbdError {
         /// The fault.
         error: ProtocolError,
     },
-    /// The server refuses.
+    /// The server refuses a request of the client.
     #[error("{uri}: the server refuses {what}: {message} (error {kind:#x})")]
     Refused {
         /// The export.
@@ -51,15 +51,15 @@ pub enum NbdError {
         what: &'static str,
         /// The protocol's number of the error.
         kind: u32,
-        /// Why, by the server.
+        /// The server's message.
         message: String,
     },
-    /// The server is too old or too simple.
+    /// The server lacks a required capability.
     #[error("{uri}: the server {what}")]
     Unable {
         /// The export.
         uri: String,
-        /// What it cannot.
+        /// The missing capability.
         what: &'static str,
     },
 }
@@ -67,22 +67,22 @@ pub enum NbdError {
 /// Failure of a connection.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LinkError {
-    /// The socket.
+    /// The socket failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// Certificates.
+    /// The certificates cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The messages.
+    /// A message is malformed.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
-    /// An answer that was not asked for, or lacks a part.
+    /// A reply is unexpected, or incomplete.
     #[error("the server's reply {0}")]
     Reply(&'static str),
-    /// The server says no.
+    /// The server refuses.
     #[error("the server refuses {what}: {message}")]
     Refused { what: &'static str, kind: u32, message: String },
-    /// The server cannot.
+    /// The server lacks a capability.
     #[error("the server {0}")]
     Unable(&'static str),
 }

@@ -1,4 +1,4 @@
-//! The handshake, as the client has it.
+//! The client's side of the handshake.
 
 use std::io::{Read, Write};
 
@@ -10,19 +10,19 @@ use crate::protocol::{
 };
 use crate::wire::Wire;
 
-/// Replies to one option, at most.
+/// Maximum number of replies to one option.
 const REPLIES_MAX: usize = 1000;
 
-/// An export, as the server describes it, and what was agreed on.
+/// The server's description of the export, and the agreed terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Agreement {
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// [`transmission_flags`].
     pub flags: u16,
-    /// Offsets and lengths are multiples of this.
+    /// Offsets and lengths must be multiples of this.
     pub block: u32,
-    /// Bytes of a request at most.
+    /// Maximum bytes of a request.
     pub request_max: u32,
     /// `true` if replies come in chunks.
     pub is_structured: bool,
@@ -31,13 +31,13 @@ pub(super) struct Agreement {
 }
 
 impl Agreement {
-    /// Returns `true` if the export has this one of [`transmission_flags`].
+    /// Returns `true` if the export has this [`transmission_flags`] bit.
     pub fn can(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
 }
 
-/// Hears the server's greeting, and sends flags.
+/// Reads the server's greeting, and sends flags.
 pub(super) fn greet(stream: &mut (impl Read + Write)) -> Result<(), LinkError> {
     let mut bytes = [0; GREETING_BYTES];
     stream.read_exact(&mut bytes)?;
@@ -49,7 +49,7 @@ pub(super) fn greet(stream: &mut (impl Read + Write)) -> Result<(), LinkError> {
     Ok(stream.write_all(&u32::from(greeting.flags & known).to_be_bytes())?)
 }
 
-/// Asks for TLS, which begins when this returns.
+/// Asks for TLS, which begins once this returns.
 pub(super) fn ask_for_tls(stream: &mut (impl Read + Write)) -> Result<(), LinkError> {
     let refused = |(kind, message)| LinkError::Refused { what: "TLS", kind, message };
     ask(stream, &ClientOption::StartTls)?.map(drop).map_err(refused)
@@ -89,7 +89,7 @@ pub(super) fn choose(
     judge(agreement)
 }
 
-/// Chooses the context of reasons; `false`: the server does not know it.
+/// Chooses the context of reasons; `false` if the server does not support it.
 fn ask_for_hints(stream: &mut (impl Read + Write), export: &str) -> Result<bool, LinkError> {
     let queries = vec![REASON_CONTEXT.to_string()];
     let meta = MetaRequest { export: export.to_string(), queries };
@@ -101,7 +101,7 @@ fn ask_for_hints(stream: &mut (impl Read + Write), export: &str) -> Result<bool,
     Ok(chosen.iter().any(|reply| name_of(reply) == REASON_CONTEXT))
 }
 
-/// That what the server says can be.
+/// Checks that the server's terms are usable.
 fn judge(agreement: Agreement) -> Result<Agreement, LinkError> {
     let Agreement { block, request_max, .. } = agreement;
     if !agreement.can(transmission_flags::HAS_FLAGS) {
@@ -117,7 +117,7 @@ fn judge(agreement: Agreement) -> Result<Agreement, LinkError> {
     Ok(Agreement { request_max: request_max / block * block, ..agreement })
 }
 
-/// Sends an option, and reads replies up to the last one; `Err` within: the server refuses it.
+/// Sends an option, and reads all its replies. The inner `Err` is a refusal.
 fn ask(
     stream: &mut (impl Read + Write),
     asked: &ClientOption,

@@ -1,4 +1,4 @@
-//! A device that is an export of an NBD server: Millpond's, or another one.
+//! A device backed by an export of an NBD server, Millpond's or another one.
 
 mod connection;
 mod device;

@@ -1,11 +1,11 @@
-//! A batch of requests, and its missing replies.
+//! A batch of requests, and the replies still missing.
 
 use std::ops::Range;
 
 use super::error::LinkError;
 use crate::protocol::Command;
 
-/// Location of a request's bytes.
+/// Buffer of a request's bytes.
 #[derive(Debug)]
 pub(super) enum Bytes<'b> {
     None,
@@ -20,27 +20,27 @@ pub(super) enum Bytes<'b> {
 pub(super) struct Transfer<'b> {
     pub command: Command,
     pub flags: u16,
-    /// Of its cookie, the number of the reason.
+    /// Number of the reason, for the cookie.
     pub reason: u64,
     pub offset: u64,
     pub length: u32,
     pub bytes: Bytes<'b>,
-    /// Which of the caller's requests it is a part of.
+    /// Index of the caller's request that it is a part of.
     pub of: usize,
-    /// The protocol's number of an error, if it failed; 0 until then.
+    /// The protocol's error number, or 0 if it has not failed.
     pub error: u32,
-    /// What came of a READ's bytes.
+    /// Bytes of a READ that have arrived.
     pub seen: Coverage,
 }
 
 impl<'b> Transfer<'b> {
-    /// Of no bytes.
+    /// Returns a request without data.
     pub fn bare(command: Command, flags: u16, offset: u64, length: u32) -> Transfer<'b> {
         let (bytes, seen) = (Bytes::None, Coverage::default());
         Transfer { command, flags, reason: 0, offset, length, bytes, of: 0, error: 0, seen }
     }
 
-    /// The bytes to fill with what the server has at `offset`; the same bytes never twice.
+    /// Returns the buffer for the data of the server at `offset`. Fails if it was filled before.
     pub fn part(&mut self, offset: u64, length: u64) -> Result<&mut [u8], LinkError> {
         let from = offset.checked_sub(self.offset);
         let range = from.and_then(|from| Some(from..from.checked_add(length)?));
@@ -56,7 +56,7 @@ impl<'b> Transfer<'b> {
         Ok(place)
     }
 
-    /// Checks that the reply is whole, once it has ended.
+    /// Checks that an ended reply is complete.
     pub fn check_end(&self) -> Result<(), LinkError> {
         match &self.bytes {
             Bytes::Read(bytes) if self.error == 0 && self.seen.bytes() != bytes.len() as u64 => {
@@ -74,7 +74,7 @@ pub(super) struct Coverage {
 }
 
 impl Coverage {
-    /// Adds a range; `false` if a part of it is there already.
+    /// Adds a range; `false` if it overlaps an earlier one.
     pub fn add(&mut self, range: Range<u64>) -> bool {
         if range.is_empty() {
             return true;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::error::NbdError;
 
-/// The port where none is written.
+/// Default port.
 const PORT: u16 = 10809;
 
 /// Location of a server.
@@ -17,10 +17,10 @@ pub(super) enum ServerAddress {
     Unix(PathBuf),
 }
 
-/// An export of a server, as `nbd://HOST:PORT/EXPORT` or `nbd+unix:///EXPORT?socket=/PATH`; under
-/// TLS, `nbds://HOST:PORT/EXPORT?tls-certificates=/FOLDER`, where the folder has `ca-cert.pem`, and
-/// `client-cert.pem` and `client-key.pem` if the server wants them. Without an export it is the
-/// server's default one.
+/// An export of a server, as `nbd://HOST:PORT/EXPORT` or `nbd+unix:///EXPORT?socket=/PATH`. Under
+/// TLS it is `nbds://HOST:PORT/EXPORT?tls-certificates=/FOLDER`, where the folder has
+/// `ca-cert.pem`, and `client-cert.pem` and `client-key.pem` if the server requires them. Without
+/// an export it is the server's default one.
 ///
 /// ```
 /// use millpond_server::client::NbdUri;
@@ -33,12 +33,12 @@ pub(super) enum ServerAddress {
 pub struct NbdUri {
     pub(super) address: ServerAddress,
     export: String,
-    /// The folder of certificates, if TLS is to be used.
+    /// Folder of certificates, if TLS is used.
     pub(super) certificates: Option<PathBuf>,
 }
 
 impl NbdUri {
-    /// The export's name; empty for the default one.
+    /// Returns the export's name; empty for the default one.
     pub fn export(&self) -> &str {
         &self.export
     }
@@ -89,7 +89,7 @@ impl FromStr for NbdUri {
     }
 }
 
-/// Host and port; an IPv6 address is in brackets.
+/// Splits host and port; an IPv6 address is in brackets.
 fn split_port(authority: &str) -> Option<(&str, u16)> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {

@@ -13,20 +13,20 @@ pub const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
 /// First word of a chunk of a structured reply.
 pub const CHUNK_MAGIC: u32 = 0x668e_33ef;
 
-/// Bytes of an option's data, at most.
+/// Maximum bytes of an option's data.
 pub const OPTION_BYTES_MAX: u32 = 64 << 10;
-/// Bytes of a request's or a reply's data, at most.
+/// Maximum bytes of a request's or a reply's data.
 pub const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
-/// Bytes of a name (of an export, a metadata context, a message), at most.
+/// Maximum bytes of a name (of an export, a metadata context, a message).
 pub const NAME_BYTES_MAX: u32 = 4096;
-/// Queries for metadata contexts in one option, at most.
+/// Maximum number of queries for metadata contexts in one option.
 pub const QUERIES_MAX: u32 = 64;
-/// Extents of one reply to BLOCK_STATUS, at most.
+/// Maximum number of extents in one reply to BLOCK_STATUS.
 pub const EXTENTS_MAX: u32 = 64 << 10;
 
 /// Flags of the handshake, of server and client alike.
 pub mod handshake_flags {
-    /// Replies to options are as in the drawing above.
+    /// Replies to options have the fixed newstyle format.
     pub const FIXED_NEWSTYLE: u16 = 1 << 0;
     /// EXPORT_NAME is not followed by 124 zeros.
     pub const NO_ZEROES: u16 = 1 << 1;
@@ -34,17 +34,17 @@ pub mod handshake_flags {
 
 /// Options of a client.
 pub mod options {
-    /// Choose an export, and begin; no errors.
+    /// Choose an export and start; errors cannot be reported.
     pub const EXPORT_NAME: u32 = 1;
-    /// Leave.
+    /// End the connection.
     pub const ABORT: u32 = 2;
     /// Name all exports.
     pub const LIST: u32 = 3;
-    /// Go on under TLS.
+    /// Continue under TLS.
     pub const STARTTLS: u32 = 5;
     /// Describe an export.
     pub const INFO: u32 = 6;
-    /// Describe an export, and begin.
+    /// Describe an export and start.
     pub const GO: u32 = 7;
     /// Replies may come in chunks.
     pub const STRUCTURED_REPLY: u32 = 8;
@@ -56,25 +56,25 @@ pub mod options {
 
 /// Types of replies to options.
 pub mod option_replies {
-    /// Done.
+    /// Success.
     pub const ACK: u32 = 1;
     /// An export's name.
     pub const SERVER: u32 = 2;
-    /// Something about an export.
+    /// Information about an export.
     pub const INFO: u32 = 3;
     /// A metadata context.
     pub const META_CONTEXT: u32 = 4;
     /// Set in types of errors.
     pub const ERROR: u32 = 1 << 31;
-    /// The option is not known.
+    /// The option is unknown.
     pub const ERR_UNSUP: u32 = ERROR | 1;
     /// The server's policy forbids the option.
     pub const ERR_POLICY: u32 = ERROR | 2;
-    /// The option is malformed or makes no sense.
+    /// The option is malformed or invalid.
     pub const ERR_INVALID: u32 = ERROR | 3;
-    /// Not before STARTTLS.
+    /// The option is refused until STARTTLS.
     pub const ERR_TLS_REQD: u32 = ERROR | 5;
-    /// There is no such export.
+    /// The export does not exist.
     pub const ERR_UNKNOWN: u32 = ERROR | 6;
     /// The server is stopping.
     pub const ERR_SHUTDOWN: u32 = ERROR | 7;
@@ -96,43 +96,43 @@ pub mod infos {
 
 /// Capabilities of an export.
 pub mod transmission_flags {
-    /// Set always.
+    /// Always set.
     pub const HAS_FLAGS: u16 = 1 << 0;
-    /// No writes.
+    /// Writes are refused.
     pub const READ_ONLY: u16 = 1 << 1;
-    /// FLUSH is known.
+    /// FLUSH is supported.
     pub const SEND_FLUSH: u16 = 1 << 2;
-    /// The flag FUA is known.
+    /// The flag FUA is supported.
     pub const SEND_FUA: u16 = 1 << 3;
-    /// TRIM is known.
+    /// TRIM is supported.
     pub const SEND_TRIM: u16 = 1 << 5;
-    /// WRITE_ZEROES is known.
+    /// WRITE_ZEROES is supported.
     pub const SEND_WRITE_ZEROES: u16 = 1 << 6;
-    /// The flag DF is known.
+    /// The flag DF is supported.
     pub const SEND_DF: u16 = 1 << 7;
-    /// Several connections see one device: FLUSH and FUA of one hold for all.
+    /// Several connections see one device: FLUSH and FUA on one apply to all.
     pub const CAN_MULTI_CONN: u16 = 1 << 8;
-    /// CACHE is known.
+    /// CACHE is supported.
     pub const SEND_CACHE: u16 = 1 << 10;
 }
 
 /// Flags of requests.
 pub mod command_flags {
-    /// Durable when replied to.
+    /// The reply confirms durability.
     pub const FUA: u16 = 1 << 0;
     /// Zeros must not become a hole.
     pub const NO_HOLE: u16 = 1 << 1;
     /// The reply's data must come in one chunk.
     pub const DF: u16 = 1 << 2;
-    /// One extent only.
+    /// The reply describes one extent only.
     pub const REQ_ONE: u16 = 1 << 3;
 }
 
 /// Types of chunks.
 pub mod chunks {
-    /// In a chunk's flags: the last one of its reply.
+    /// Flag of the last chunk of a reply.
     pub const FLAG_DONE: u16 = 1 << 0;
-    /// Nothing.
+    /// A chunk without data.
     pub const NONE: u16 = 0;
     /// Bytes that were read.
     pub const OFFSET_DATA: u16 = 1;
@@ -144,25 +144,25 @@ pub mod chunks {
     pub const ERROR_BIT: u16 = 1 << 15;
     /// An error.
     pub const ERROR: u16 = ERROR_BIT | 1;
-    /// An error, and where.
+    /// An error with its offset.
     pub const ERROR_OFFSET: u16 = ERROR_BIT | 2;
 }
 
 /// Error numbers.
 pub mod errors {
-    /// Not permitted, as on a read-only export.
+    /// Not permitted, such as a write to a read-only export.
     pub const EPERM: u32 = 1;
     /// The device failed.
     pub const EIO: u32 = 5;
-    /// No memory.
+    /// Out of memory.
     pub const ENOMEM: u32 = 12;
-    /// The request makes no sense.
+    /// The request is invalid.
     pub const EINVAL: u32 = 22;
-    /// No room.
+    /// No space left.
     pub const ENOSPC: u32 = 28;
     /// The request, or its reply, is too large.
     pub const EOVERFLOW: u32 = 75;
-    /// The request is not known.
+    /// The request is not supported.
     pub const ENOTSUP: u32 = 95;
     /// The server is stopping.
     pub const ESHUTDOWN: u32 = 108;
@@ -172,18 +172,18 @@ pub mod errors {
 pub mod allocation {
     /// The name of the context.
     pub const NAME: &str = "base:allocation";
-    /// No room is reserved.
+    /// The range is not allocated.
     pub const HOLE: u32 = 1 << 0;
     /// The extent reads as zeros.
     pub const ZERO: u32 = 1 << 1;
 }
 
-/// Extents of the context that says what the server's cache holds: an extension of ours.
+/// Extents of the context that describes the server's cache: an extension of ours.
 pub mod residency {
     /// The name of the context.
     pub const NAME: &str = "x-millpond:residency";
     /// The cache has a copy.
     pub const CACHED: u32 = 1 << 0;
-    /// The backing file does not have it; never without [`CACHED`].
+    /// The backing file does not have the cached data yet; set only with [`CACHED`].
     pub const DIRTY: u32 = 1 << 1;
 }

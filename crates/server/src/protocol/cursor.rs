@@ -1,4 +1,4 @@
-//! Bytes, read from the front.
+//! Cursor that reads a message from the front.
 
 use super::constants::NAME_BYTES_MAX;
 use super::error::ProtocolError;
@@ -10,7 +10,7 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// The message `bytes`; `what` is its name in errors.
+    /// Returns a cursor over the message `bytes`; `what` is its name in errors.
     pub fn new(what: &'static str, bytes: &'a [u8]) -> Cursor<'a> {
         Cursor { what, rest: bytes }
     }
@@ -53,7 +53,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Text of `length` bytes.
+    /// Reads text of `length` bytes.
     pub fn text(&mut self, length: u32) -> Result<String, ProtocolError> {
         limit("bytes of a name", length.into(), NAME_BYTES_MAX.into())?;
         let bytes = self.bytes(length as usize)?;
@@ -61,18 +61,18 @@ impl<'a> Cursor<'a> {
         text.map(String::from).map_err(|_| ProtocolError::NotText { what: self.what })
     }
 
-    /// Text with its length before it.
+    /// Reads text after its length.
     pub fn counted_text(&mut self) -> Result<String, ProtocolError> {
         let length = self.u32()?;
         self.text(length)
     }
 
-    /// All that is left, as text.
+    /// Reads the rest as text.
     pub fn rest_text(&mut self) -> Result<String, ProtocolError> {
         self.text(u32::try_from(self.rest.len()).unwrap_or(u32::MAX))
     }
 
-    /// All that is left.
+    /// Reads the rest.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }
@@ -91,12 +91,12 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Checks that `found` is not above `most`.
+/// Checks that `found` is at most `most`.
 pub(super) fn limit(what: &'static str, found: u64, most: u64) -> Result<(), ProtocolError> {
     if found <= most { Ok(()) } else { Err(ProtocolError::Limit { what, found, most }) }
 }
 
-/// Appends text with its length before it.
+/// Appends text after its length.
 pub(super) fn put_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend_from_slice(&(text.len() as u32).to_be_bytes());
     bytes.extend_from_slice(text.as_bytes());

@@ -1,11 +1,11 @@
 //! Errors of unreadable messages.
 
-/// Why bytes are no message of the protocol.
+/// Reason that bytes are not a message of the protocol.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtocolError {
-    /// A word that begins each message of its kind is another one: the other side speaks something
-    /// else, or the stream is out of step. There is no way to go on.
+    /// The magic word of a message is wrong: the peer speaks another protocol, or the stream is out
+    /// of step. The connection cannot continue.
     #[error("{what} begins with {found:#x}: the peer does not speak NBD, or is out of step")]
     Magic {
         /// Name of the message.
@@ -13,13 +13,13 @@ pub enum ProtocolError {
         /// The value found.
         found: u64,
     },
-    /// A message ends before what it announces.
+    /// The message is shorter than it should be.
     #[error("{what} is too short")]
     TooShort {
         /// Name of the message.
         what: &'static str,
     },
-    /// A message goes on after its end.
+    /// The message has bytes after its end.
     #[error("{what} has {bytes} bytes too many")]
     TooLong {
         /// Name of the message.
@@ -27,7 +27,7 @@ pub enum ProtocolError {
         /// Number of bytes.
         bytes: usize,
     },
-    /// A length, or a number of things, is beyond what is taken.
+    /// A length or a count exceeds its limit.
     #[error("{what} of {found}, and at most {most} are taken")]
     Limit {
         /// The limited quantity, with its unit.
@@ -40,7 +40,7 @@ pub enum ProtocolError {
     /// A name is not UTF-8.
     #[error("{what} is not UTF-8")]
     NotText {
-        /// What it names.
+        /// Kind of the name.
         what: &'static str,
     },
 }

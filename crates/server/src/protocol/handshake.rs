@@ -33,10 +33,10 @@ impl Greeting {
         bytes
     }
 
-    /// Reads one.
+    /// Reads a greeting.
     ///
     /// # Errors
-    /// The bytes are none, or of a server with the old handshake.
+    /// The bytes are not a greeting, or they are of a server with the old handshake.
     pub fn decode(bytes: &[u8]) -> Result<Greeting, ProtocolError> {
         let mut cursor = Cursor::new("the server's greeting", bytes);
         cursor.magic64(MAGIC)?;
@@ -46,7 +46,7 @@ impl Greeting {
         Ok(Greeting { flags })
     }
 
-    /// Returns `true` if options can be replied to with errors, which this crate's client asks for.
+    /// Returns `true` if options can be replied to with errors, which this crate's client needs.
     pub fn is_fixed(self) -> bool {
         self.flags & handshake_flags::FIXED_NEWSTYLE != 0
     }
@@ -69,7 +69,7 @@ pub struct OptionHeader {
 }
 
 impl OptionHeader {
-    /// Bytes of one.
+    /// Bytes of a header.
     pub const BYTES: usize = 16;
 
     /// Returns the header as bytes.
@@ -81,10 +81,10 @@ impl OptionHeader {
         bytes
     }
 
-    /// Reads one.
+    /// Reads a header.
     ///
     /// # Errors
-    /// The bytes are none.
+    /// The bytes are not a header.
     pub fn decode(bytes: &[u8]) -> Result<OptionHeader, ProtocolError> {
         let mut cursor = Cursor::new("an option", bytes);
         cursor.magic64(OPTION_MAGIC)?;
@@ -99,7 +99,7 @@ impl OptionHeader {
 pub struct InfoRequest {
     /// The export; empty for the default one.
     pub name: String,
-    /// What to tell of it beside EXPORT: [`infos`](super::infos), or other numbers.
+    /// Information requested beside EXPORT: [`infos`](super::infos), or other numbers.
     pub wants: Vec<u16>,
 }
 
@@ -115,25 +115,25 @@ pub struct MetaRequest {
 /// An option with its data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClientOption {
-    /// Choose an export, and begin.
+    /// Chooses an export and starts.
     ExportName(String),
-    /// Leave.
+    /// Ends the connection.
     Abort,
-    /// Name all exports.
+    /// Lists all exports.
     List,
-    /// Go on under TLS.
+    /// Continues under TLS.
     StartTls,
-    /// Describe an export.
+    /// Describes an export.
     Info(InfoRequest),
-    /// Describe an export, and begin.
+    /// Describes an export and starts.
     Go(InfoRequest),
-    /// Replies may come in chunks.
+    /// Allows replies in chunks.
     StructuredReply,
-    /// Name metadata contexts.
+    /// Lists metadata contexts.
     ListMetaContext(MetaRequest),
-    /// Choose metadata contexts.
+    /// Chooses metadata contexts.
     SetMetaContext(MetaRequest),
-    /// Another number; its data are not looked at.
+    /// Another number; its data is ignored.
     Unknown(u32),
 }
 
@@ -157,13 +157,13 @@ impl ClientOption {
     /// Reads the `data` of the option with the number `option`.
     ///
     /// # Errors
-    /// They are too long, or not what belongs to it. The stream is in step all the same.
+    /// The data is too long, or does not fit the option. The stream stays in step.
     pub fn decode(option: u32, data: &[u8]) -> Result<ClientOption, ProtocolError> {
         limit("bytes of an option", data.len() as u64, OPTION_BYTES_MAX.into())?;
         let mut cursor = Cursor::new("an option's data", data);
         let decoded = match option {
             options::EXPORT_NAME => ClientOption::ExportName(cursor.rest_text()?),
-            // What an ABORT says beside is of no use.
+            // The data of an ABORT is ignored.
             options::ABORT => return Ok(ClientOption::Abort),
             options::LIST => ClientOption::List,
             options::STARTTLS => ClientOption::StartTls,
@@ -178,7 +178,7 @@ impl ClientOption {
         Ok(decoded)
     }
 
-    /// The whole option, with its header.
+    /// Returns the whole option, with its header.
     pub fn encode(&self) -> Vec<u8> {
         let mut data = Vec::new();
         match self {

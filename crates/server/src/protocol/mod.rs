@@ -1,5 +1,5 @@
 //! The messages of the NBD protocol (fixed newstyle, simple and structured replies), as functions
-//! over bytes: no sockets, no state. Both sides are here, since this crate is both.
+//! over bytes: no sockets, no state. This crate is both client and server, so both sides are here.
 //!
 //! ```text
 //! client                                         server
@@ -19,10 +19,9 @@
 //!   | DISC -----------------------------------------> |
 //! ```
 //!
-//! All integers are big-endian. Whatever has a length is bounded here, before anybody makes room
-//! for it: options by [`OPTION_BYTES_MAX`], payloads by [`PAYLOAD_BYTES_MAX`], names by
-//! [`NAME_BYTES_MAX`]. No bytes make these functions panic; what cannot be read is a
-//! [`ProtocolError`].
+//! All integers are big-endian. Every length is checked here before memory is allocated for it:
+//! options by [`OPTION_BYTES_MAX`], payloads by [`PAYLOAD_BYTES_MAX`], names by [`NAME_BYTES_MAX`].
+//! No input makes these functions panic; unreadable bytes are a [`ProtocolError`].
 //!
 //! Source: the specification of the NBD protocol (`doc/proto.md` of NetworkBlockDevice/nbd).
 

@@ -24,7 +24,7 @@ pub struct OptionReplyHeader {
 }
 
 impl OptionReplyHeader {
-    /// Bytes of one.
+    /// Bytes of a header.
     pub const BYTES: usize = 20;
 
     /// Returns the header as bytes.
@@ -37,10 +37,10 @@ impl OptionReplyHeader {
         bytes
     }
 
-    /// Reads one.
+    /// Reads a header.
     ///
     /// # Errors
-    /// The bytes are none, or announce too many.
+    /// The bytes are not a header, or its length is too large.
     pub fn decode(bytes: &[u8]) -> Result<OptionReplyHeader, ProtocolError> {
         let mut cursor = Cursor::new("a reply to an option", bytes);
         cursor.magic64(OPTION_REPLY_MAGIC)?;
@@ -54,13 +54,13 @@ impl OptionReplyHeader {
 /// A reply to an option.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OptionReply {
-    /// Done.
+    /// Success.
     Ack,
     /// The name of an export.
     Server(String),
     /// Size in bytes and [`transmission_flags`](super::transmission_flags) of an export.
     Export {
-        /// Bytes.
+        /// Size in bytes.
         size: u64,
         /// Capabilities of the export.
         flags: u16,
@@ -69,16 +69,16 @@ pub enum OptionReply {
     Name(String),
     /// Description of an export, for people.
     Description(String),
-    /// Bytes that requests are multiples of, should be, and have at most.
+    /// Limits on requests, in bytes.
     BlockSize {
         /// Offsets and lengths must be multiples of this.
         least: u32,
         /// Offsets and lengths should be multiples of this.
         preferred: u32,
-        /// Bytes of a request at most.
+        /// Maximum bytes of a request.
         most: u32,
     },
-    /// Something else about an export.
+    /// Other information about an export.
     OtherInfo(u16),
     /// A metadata context.
     MetaContext {
@@ -89,22 +89,22 @@ pub enum OptionReply {
     },
     /// The option was refused.
     Error {
-        /// Which error: [`option_replies`].
+        /// Number of the error, one of [`option_replies`].
         kind: u32,
-        /// Why, for people.
+        /// Message for people.
         message: String,
     },
-    /// Something else.
+    /// Another type.
     Other(u32),
 }
 
 impl OptionReply {
-    /// An error with a message.
+    /// Returns an error with a message.
     pub fn error(kind: u32, message: impl Into<String>) -> OptionReply {
         OptionReply::Error { kind, message: message.into() }
     }
 
-    /// The whole reply to `option`, with its header.
+    /// Returns the whole reply to `option`, with its header.
     pub fn encode(&self, option: u32) -> Vec<u8> {
         let mut data = Vec::new();
         let put_info = |data: &mut Vec<u8>, info: u16| data.extend_from_slice(&info.to_be_bytes());
@@ -159,14 +159,14 @@ impl OptionReply {
     /// Reads the `data` of a reply of type `kind`.
     ///
     /// # Errors
-    /// They are not what belongs to it.
+    /// The data does not fit the type.
     pub fn decode(kind: u32, data: &[u8]) -> Result<OptionReply, ProtocolError> {
         let mut cursor = Cursor::new("a reply to an option", data);
         let reply = match kind {
             option_replies::ACK => OptionReply::Ack,
             option_replies::SERVER => {
                 let name = cursor.counted_text()?;
-                // The rest is the server's own business.
+                // The rest is server-specific.
                 cursor.rest();
                 OptionReply::Server(name)
             }

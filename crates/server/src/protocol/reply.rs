@@ -18,12 +18,12 @@ use super::error::ProtocolError;
 pub struct SimpleHeader {
     /// [`errors`](super::errors), or 0.
     pub error: u32,
-    /// The request's.
+    /// Cookie of the request.
     pub cookie: u64,
 }
 
 impl SimpleHeader {
-    /// Bytes of one.
+    /// Bytes of a header.
     pub const BYTES: usize = 16;
 
     /// Returns the header as bytes.
@@ -52,18 +52,18 @@ pub struct ChunkHeader {
     pub flags: u16,
     /// [`chunks`], or another number.
     pub kind: u16,
-    /// The request's.
+    /// Cookie of the request.
     pub cookie: u64,
     /// Bytes of data that follow.
     pub length: u32,
 }
 
 impl ChunkHeader {
-    /// Bytes of one.
+    /// Bytes of a header.
     pub const BYTES: usize = 20;
 
-    /// Bytes of data at most, whatever the type: those of a READ with their offset, or the largest
-    /// list of extents.
+    /// Maximum bytes of data of any type: the data of a READ with its offset, or the longest list
+    /// of extents.
     pub const DATA_MAX: u32 = PAYLOAD_BYTES_MAX + 4096;
 
     /// Returns the header as bytes.
@@ -86,20 +86,20 @@ impl ChunkHeader {
 /// The beginning of a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReplyHeader {
-    /// A simple one; the data of a READ without an error follow.
+    /// A simple reply; the data of a READ follows, unless it failed.
     Simple(SimpleHeader),
     /// A chunk.
     Chunk(ChunkHeader),
 }
 
 impl ReplyHeader {
-    /// Bytes from which [`ReplyHeader::decode`] finds out how many there are.
+    /// Bytes that [`ReplyHeader::decode`] needs to find the header's length.
     pub const BYTES_MIN: usize = SimpleHeader::BYTES;
 
     /// Returns the length in bytes of the header that begins with `bytes`.
     ///
     /// # Errors
-    /// It is none.
+    /// The bytes are not a header.
     pub fn length(bytes: &[u8]) -> Result<usize, ProtocolError> {
         match Cursor::new("a reply", bytes).u32()? {
             SIMPLE_REPLY_MAGIC => Ok(SimpleHeader::BYTES),
@@ -108,10 +108,10 @@ impl ReplyHeader {
         }
     }
 
-    /// Reads one.
+    /// Reads a header.
     ///
     /// # Errors
-    /// The bytes are none, or announce too many.
+    /// The bytes are not a header, or its length is too large.
     pub fn decode(bytes: &[u8]) -> Result<ReplyHeader, ProtocolError> {
         let is_simple = ReplyHeader::length(bytes)? == SimpleHeader::BYTES;
         let mut cursor = Cursor::new("a reply", bytes);
@@ -132,7 +132,7 @@ impl ReplyHeader {
 /// A range with the same status throughout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
-    /// Bytes.
+    /// Length in bytes.
     pub length: u32,
     /// Status in the metadata context.
     pub status: u32,
@@ -141,7 +141,7 @@ pub struct Extent {
 /// The data of a chunk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Chunk<'a> {
-    /// Nothing.
+    /// No data.
     None,
     /// Bytes that were read.
     Data {
@@ -159,7 +159,7 @@ pub enum Chunk<'a> {
     },
     /// Extents, from the request's offset on.
     BlockStatus {
-        /// Which metadata context they are of.
+        /// Number of the metadata context.
         context: u32,
         /// The extents.
         extents: Vec<Extent>,
@@ -168,12 +168,12 @@ pub enum Chunk<'a> {
     Error {
         /// [`errors`](super::errors).
         error: u32,
-        /// Why, for people.
+        /// Message for people.
         message: String,
         /// Offset of the error, if known.
         offset: Option<u64>,
     },
-    /// Another type; its data are not looked at.
+    /// Another type; its data is ignored.
     Other(u16),
 }
 
@@ -191,7 +191,8 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Header and data of the chunk; of [`Chunk::Data`], without the bytes, which follow.
+    /// Returns header and data of the chunk. For [`Chunk::Data`] the bytes are left out; the caller
+    /// sends them next.
     pub fn encode(&self, cookie: u64, is_last: bool) -> Vec<u8> {
         let (mut data, mut more) = (Vec::new(), 0);
         match self {
@@ -227,7 +228,7 @@ impl<'a> Chunk<'a> {
     /// Reads the `data` of a chunk of type `kind`.
     ///
     /// # Errors
-    /// They are not what belongs to it.
+    /// The data does not fit the type.
     pub fn decode(kind: u16, data: &'a [u8]) -> Result<Chunk<'a>, ProtocolError> {
         let mut cursor = Cursor::new("a chunk", data);
         let chunk = match kind {
@@ -258,7 +259,7 @@ impl<'a> Chunk<'a> {
                 let has_offset = kind == chunks::ERROR_OFFSET;
                 let offset = has_offset.then(|| cursor.u64()).transpose()?;
                 if !has_offset {
-                    // Errors that are not known may say more.
+                    // Unknown errors may have more data.
                     cursor.rest();
                 }
                 Chunk::Error { error, message, offset }

@@ -10,28 +10,28 @@ pub const REQUEST_BYTES: usize = 28;
 /// Operation of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command {
-    /// Bytes.
+    /// Reads bytes.
     Read,
-    /// Put the bytes that follow.
+    /// Writes the bytes that follow.
     Write,
-    /// Leave; no reply.
+    /// Ends the connection; there is no reply.
     Disconnect,
-    /// Make what was replied to durable.
+    /// Makes all replied writes durable.
     Flush,
-    /// The bytes are of no use any more.
+    /// Discards the bytes.
     Trim,
-    /// They will be read.
+    /// Announces that the bytes will be read.
     Cache,
-    /// Put zeros.
+    /// Writes zeros.
     WriteZeroes,
-    /// Extents of metadata contexts.
+    /// Returns extents of metadata contexts.
     BlockStatus,
     /// Another number.
     Unknown(u16),
 }
 
 impl Command {
-    /// The command with this number.
+    /// Returns the command with this number.
     pub fn of(number: u16) -> Command {
         match number {
             0 => Command::Read,
@@ -100,10 +100,10 @@ impl Request {
         bytes
     }
 
-    /// Reads one.
+    /// Reads a request.
     ///
     /// # Errors
-    /// The bytes are none.
+    /// The bytes are not a request.
     pub fn decode(bytes: &[u8]) -> Result<Request, ProtocolError> {
         let mut cursor = Cursor::new("a request", bytes);
         cursor.magic32(REQUEST_MAGIC)?;

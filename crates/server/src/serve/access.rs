@@ -4,11 +4,11 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// A text that is no prefix of addresses.
+/// A text that is not a prefix of addresses.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("'{text}' is no prefix of addresses: write 10.1.0.0/16, fd00::/8 or one address")]
 pub struct PrefixError {
-    /// The text as it was written.
+    /// The rejected text.
     pub text: String,
 }
 
@@ -28,7 +28,7 @@ pub struct Prefix {
     bits: u32,
 }
 
-/// An address as a number, the first bit the highest, and how many bits there are.
+/// Returns an address as a number, with its first bit highest, and its number of bits.
 fn number(address: IpAddr) -> (u128, u32) {
     match address.to_canonical() {
         IpAddr::V4(address) => (u128::from(u32::from(address)) << 96, 32),

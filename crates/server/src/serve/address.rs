@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// A text that is no address to listen at.
+/// A text that is not an address to listen at.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("'{text}' is no address: write unix:/path/to/socket, 127.0.0.1:10809 or [::1]:10809")]
 pub struct AddressError {
-    /// The text as it was written.
+    /// The rejected text.
     pub text: String,
 }
 
@@ -26,12 +26,12 @@ pub struct AddressError {
 pub enum Address {
     /// A Unix socket's file.
     Unix(PathBuf),
-    /// An address and port of TCP; port 0 is any free one.
+    /// An address and port of TCP; port 0 takes any free one.
     Tcp(SocketAddr),
 }
 
 impl Address {
-    /// Returns `true` if only this machine reaches it.
+    /// Returns `true` if only this machine can reach it.
     pub fn is_local(&self) -> bool {
         match self {
             Address::Unix(_) => true,

@@ -17,13 +17,13 @@ use crate::protocol::{Command, PAYLOAD_BYTES_MAX, REQUEST_BYTES, Request};
 use crate::volume::{Room, Volume};
 use crate::wire::Wire;
 
-/// Reads that are done together, and bytes of them, at most.
+/// Maximum number of reads done together, and of their bytes.
 const READS_TOGETHER: usize = 16;
 const BYTES_TOGETHER: u64 = 1 << 20;
-/// Bytes of requests that are read at once.
+/// Bytes of requests read per system call.
 const READ_AHEAD: usize = 16 << 10;
 
-/// A request for a worker.
+/// A request for the workers.
 #[derive(Debug)]
 pub(super) struct Job {
     request: Request,
@@ -34,8 +34,8 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Whether the next job of the same connection is done together with those taken: reads are,
-    /// some of them, since the device does them at the same time.
+    /// Returns `true` if `next` can be done together with the jobs taken. A few reads can, since
+    /// the device does them at the same time.
     pub fn joins(taken: &[Job], next: &Job) -> bool {
         let is_read = |job: &Job| job.request.command == Command::Read;
         let bytes = || taken.iter().map(|job| u64::from(job.request.length)).sum::<u64>();
@@ -45,7 +45,7 @@ impl Job {
             && bytes() + u64::from(next.request.length) <= BYTES_TOGETHER
     }
 
-    /// Carries jobs of a connection out that were taken together, and replies.
+    /// Carries out jobs of one connection that were taken together, and replies.
     pub fn run(jobs: Vec<Job>, volume: &Volume) {
         let Some(peer) = jobs.first().map(|job| job.peer.clone()) else { return };
         if jobs.len() > 1 {
@@ -58,7 +58,7 @@ impl Job {
     }
 }
 
-/// State that all connections of a server share.
+/// State shared by all connections of a server.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub volume: Arc<Volume>,
@@ -86,13 +86,13 @@ pub(super) fn serve(shared: &Shared, id: u64, mut wire: Wire) -> Result<(), Conn
         let requests = Requests { shared, id, session, peer: &peer, reader, jobs: Vec::new() };
         let read = requests.read_all();
         peer.outbox.close();
-        // A panic of the sender's would be a bug of its; the connection ends either way.
+        // A panic of the sender would be a bug; the connection ends either way.
         let _ = sender.join();
         read
     })
 }
 
-/// The handshake, with that of TLS where it is needed; `None`: the client left.
+/// Runs the handshake, with that of TLS where it is required. `None` if the client left.
 fn negotiate(shared: &Shared, wire: &mut Wire) -> Result<Option<Session>, ConnectionError> {
     let (volume, exports) = (&*shared.volume, &shared.exports);
     let tls = shared.options.tls.as_ref();
@@ -102,7 +102,7 @@ fn negotiate(shared: &Shared, wire: &mut Wire) -> Result<Option<Session>, Connec
     let client_flags = negotiation.client_flags();
     if let (Outcome::StartTls, Some(tls)) = (&outcome, tls) {
         wire.begin_tls(tls.begin()?)?;
-        // Nothing that was agreed on before counts.
+        // Anything agreed on before TLS is void.
         outcome = Negotiation::go_on(wire, volume, exports, false, client_flags).run()?;
     }
     match outcome {
@@ -118,7 +118,7 @@ struct Requests<'c> {
     session: Arc<Session>,
     peer: &'c Arc<Peer>,
     reader: BufReader<&'c mut Wire>,
-    /// Those of them that the workers do not have yet.
+    /// Requests read and not handed to the workers yet.
     jobs: Vec<Job>,
 }
 
@@ -132,7 +132,7 @@ impl Requests<'_> {
     fn read_on(&mut self) -> Result<(), ConnectionError> {
         loop {
             if self.reader.buffer().len() < REQUEST_BYTES {
-                // The next one may take its time.
+                // The next request may take its time.
                 self.hand_over();
             }
             if self.shared.is_stopping.load(Ordering::Acquire) {
@@ -148,7 +148,7 @@ impl Requests<'_> {
         }
     }
 
-    /// Gives the workers what was read.
+    /// Hands the requests read so far to the workers.
     fn hand_over(&mut self) {
         if !self.jobs.is_empty() {
             self.shared.jobs.push(self.id, self.jobs.drain(..));
@@ -159,7 +159,7 @@ impl Requests<'_> {
         let volume = &self.shared.volume;
         let is_write = request.command == Command::Write;
         if is_write && request.length > PAYLOAD_BYTES_MAX {
-            // To get past the data would take longer than to connect again.
+            // Skipping the data would take longer than a new connection.
             return Err(ConnectionError::Refused("a write has more than 32 MiB"));
         }
         let cost = execute::cost(volume, request);
@@ -183,14 +183,14 @@ impl Requests<'_> {
     fn admit(&mut self, cost: u64) -> Result<(), ConnectionError> {
         let broken = |_| ConnectionError::Refused("replies cannot be sent");
         if !self.peer.outbox.admits(cost).map_err(broken)? {
-            // There is room when these are replied to.
+            // Replies to these make room.
             self.hand_over();
             self.peer.outbox.admit(cost).map_err(broken)?;
         }
         Ok(())
     }
 
-    /// Checks a request, and reads what it brings.
+    /// Checks a request, and reads its payload.
     fn payload(&mut self, request: &Request) -> std::io::Result<Result<Option<Room>, Refusal>> {
         let volume = &self.shared.volume;
         let is_write = request.command == Command::Write;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use super::address::Address;
 use crate::protocol::ProtocolError;
 
-/// Why a server cannot start.
+/// Reason that a server cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// Others than this machine would reach it, and nothing is encrypted.
+    /// Other machines could reach the address, and without TLS nothing is encrypted.
     #[error(
         "{address} is reached from other machines, and without TLS anybody could read and write \
          the volume: name a certificate, or listen at 127.0.0.1 or a Unix socket"
@@ -18,13 +18,13 @@ pub enum ServeError {
         /// The address.
         address: Address,
     },
-    /// Somebody listens there.
+    /// Another process listens there.
     #[error("somebody listens at {address} already: stop that server, or choose another address")]
     InUse {
         /// The address.
         address: Address,
     },
-    /// A Unix socket's path cannot be so long.
+    /// The path is too long for a Unix socket.
     #[error(
         "{} is too long for a Unix socket: {most} bytes are the most; a relative path may be \
          shorter",
@@ -33,32 +33,32 @@ pub enum ServeError {
     LongPath {
         /// The path.
         path: PathBuf,
-        /// Bytes at most.
+        /// Maximum bytes of a path.
         most: usize,
     },
-    /// There is a file that is no socket.
+    /// A file exists there that is not a socket.
     #[error("{} is there and no socket: it is left alone, choose another path", path.display())]
     NotASocket {
         /// The file.
         path: PathBuf,
     },
-    /// The name cannot be one of an export.
+    /// The name is not allowed for an export.
     #[error("an export cannot be called '{name}': 1 to {most} bytes, none of them '/'")]
     Name {
         /// The name.
         name: String,
-        /// Bytes of a name at most.
+        /// Maximum bytes of a name.
         most: usize,
     },
-    /// The operating system refuses.
+    /// The operating system refuses to listen at the address.
     #[error("listening at {address} failed: {error}")]
     Listen {
         /// The address.
         address: Address,
-        /// Its reason.
+        /// The operating system's reason.
         error: std::io::Error,
     },
-    /// A thread cannot be made.
+    /// A thread cannot be created.
     #[error("a thread of the server cannot be made: {error}")]
     Thread {
         /// The operating system's reason.
@@ -66,16 +66,16 @@ pub enum ServeError {
     },
 }
 
-/// Why a connection ended before its client said so.
+/// Reason that a connection ended before its client ended it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectionError {
     /// The socket failed, or the peer went away.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// The peer sent bytes that are no message.
+    /// The peer sent bytes that are not a message.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
-    /// The client asks for something that can only be answered by leaving.
+    /// The client sent a request that has no reply but the end of the connection.
     #[error("{0}")]
     Refused(&'static str),
 }

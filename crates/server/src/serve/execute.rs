@@ -1,4 +1,4 @@
-//! A request, carried out and replied to.
+//! Execution of requests, and their replies.
 
 use super::outbox::Reply;
 use super::session::{Context, Session};
@@ -7,10 +7,10 @@ use crate::protocol::{
 };
 use crate::volume::{Room, Volume, VolumeError};
 
-/// Extents in one reply, at most: a client asks again for what is behind them.
+/// Maximum number of extents in one reply: a client asks again for those behind them.
 const EXTENTS: usize = 4096;
 
-/// Why a request is refused or failed: the protocol's number, and for people.
+/// Reason that a request was refused or failed: the protocol's error number, and a message.
 #[derive(Debug)]
 pub(super) struct Refusal {
     number: u32,
@@ -43,7 +43,7 @@ impl Refusal {
     }
 }
 
-/// Checks that a request makes sense, before anything is done for it.
+/// Checks a request before any of it is carried out.
 pub(super) fn check(volume: &Volume, session: &Session, request: &Request) -> Result<(), Refusal> {
     let mut known = command_flags::FUA;
     match request.command {
@@ -76,7 +76,7 @@ pub(super) fn check(volume: &Volume, session: &Session, request: &Request) -> Re
     volume.check(request.offset, request.length.into()).map_err(of)
 }
 
-/// Carries out a request that was checked; `payload` is what it brought.
+/// Carries out a checked request; `payload` is the data that came with it.
 pub(super) fn execute(
     volume: &Volume,
     session: &Session,
@@ -90,7 +90,7 @@ pub(super) fn execute(
     }
 }
 
-/// Carries out reads that were checked, at the same time.
+/// Carries out checked reads at the same time.
 pub(super) fn execute_reads(volume: &Volume, reads: &[(&Session, &Request, u64)]) -> Vec<Reply> {
     let wanted: Vec<(u64, u32)> = reads.iter().map(|(_, r, _)| (r.offset, r.length)).collect();
     let read = volume.read_many(&wanted);
@@ -133,7 +133,7 @@ fn try_execute(
             let keeps_room = request.flags & command_flags::NO_HOLE != 0;
             volume.write_zeros(offset, length, keeps_room, is_durable)?;
         }
-        // A client of ours asks so for earlier writes into a range to be made durable.
+        // Our client asks in this way for earlier writes into a range to be made durable.
         Command::Cache if is_durable && session.has_hints() => {
             volume.sync_range(offset, length)?;
         }
@@ -174,7 +174,7 @@ fn block_status(
     Ok(bytes)
 }
 
-/// Bytes of memory that a request takes until its reply is sent, about.
+/// Returns roughly the bytes of memory that a request takes until its reply is sent.
 pub(super) fn cost(volume: &Volume, request: &Request) -> u64 {
     const EACH: u64 = 512;
     EACH + match request.command {

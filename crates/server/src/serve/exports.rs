@@ -1,4 +1,4 @@
-//! The exports of a volume: itself, and itself for each class of writes.
+//! The exports of a volume: the volume itself, and one more for each class of writes.
 
 use millpond_base::Reason;
 
@@ -15,7 +15,7 @@ impl Exports {
         Exports { name: name.to_string() }
     }
 
-    /// The class of the export that is asked for by `name`, and its canonical name.
+    /// Finds the export called `name`. Returns its canonical name and the class of its writes.
     pub fn find(&self, name: &str) -> Option<(String, Reason)> {
         let class = match name.strip_prefix(&self.name) {
             _ if name.is_empty() => "",
@@ -37,7 +37,7 @@ impl Exports {
         }
     }
 
-    /// All names.
+    /// Returns the names of all exports.
     pub fn names(&self) -> impl Iterator<Item = String> + '_ {
         let classes = CLASSES.into_iter().map(|reason| self.canonical(reason));
         std::iter::once(self.name.clone()).chain(classes)

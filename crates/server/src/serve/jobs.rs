@@ -1,11 +1,13 @@
-//! What the workers have to do: queues of all connections, which take turns. Jobs of a connection
-//! that belong together are taken together.
+//! Work queues of the connections, which the workers serve in turn. Jobs of one connection that
+//! belong together are taken together.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// Jobs of several owners. Each owner keeps at most `share` workers at once, and one that is alone
-/// all but one, so that one with many slow jobs does not keep all workers.
+use millpond_base::PastPoison;
+
+/// Jobs of several owners. An owner occupies at most half of the workers, or all but one if it is
+/// alone. So an owner with many slow jobs does not take all workers.
 #[derive(Debug)]
 pub(super) struct Jobs<J> {
     workers: usize,
@@ -16,9 +18,9 @@ pub(super) struct Jobs<J> {
 #[derive(Debug)]
 struct State<J> {
     owners: HashMap<u64, Owner<J>>,
-    /// Owners whose turn it is to come: those with jobs, and with less than their share in work.
+    /// Owners in line for a worker: they have jobs, and fewer workers than their share.
     ready: VecDeque<u64>,
-    /// Workers that wait.
+    /// Waiting workers.
     idle: u32,
     is_closed: bool,
 }
@@ -26,13 +28,13 @@ struct State<J> {
 #[derive(Debug)]
 struct Owner<J> {
     jobs: VecDeque<J>,
-    /// Workers that have some of its jobs.
+    /// Workers that are doing its jobs.
     in_work: usize,
     is_ready: bool,
 }
 
 impl<J> State<J> {
-    /// Puts the owner in line if it belongs there, and forgets it if it has nothing.
+    /// Puts the owner in line if it belongs there, and removes it if it has no jobs.
     fn settle(&mut self, id: u64, workers: usize) {
         let is_alone = self.owners.len() == 1;
         let share = if is_alone { workers.saturating_sub(1) } else { workers.div_ceil(2) }.max(1);
@@ -55,11 +57,11 @@ impl<J> Jobs<J> {
 
     fn state(&self) -> MutexGuard<'_, State<J>> {
         // Nothing below can panic between two steps.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
-    /// Wakes a worker, if there is something for it. A wake-up of nobody is a system call, too; and
-    /// one who is woken finds the state free.
+    /// Wakes a worker if there is a job for one. Waking costs a system call even if nobody waits.
+    /// The lock is released first, so that the woken worker finds it free.
     fn tell(&self, state: MutexGuard<'_, State<J>>) {
         let is_of_use = state.idle > 0 && !state.ready.is_empty();
         drop(state);
@@ -68,7 +70,7 @@ impl<J> Jobs<J> {
         }
     }
 
-    /// Jobs of `owner`'s, behind its others.
+    /// Queues jobs of `owner` behind its earlier ones.
     pub fn push(&self, owner: u64, jobs: impl IntoIterator<Item = J>) {
         let mut state = self.state();
         let new = || Owner { jobs: VecDeque::new(), in_work: 0, is_ready: false };
@@ -77,9 +79,9 @@ impl<J> Jobs<J> {
         self.tell(state);
     }
 
-    /// Waits for a job, and takes those behind it that it can be done with: `joins` says of those
-    /// taken and the next one whether it can. `None`: there are none any more. When they are done,
-    /// [`Jobs::done`] is called.
+    /// Waits for a job, and takes it with the jobs behind it that `joins` accepts: it gets the jobs
+    /// taken and the next one. Returns `None` once the queue is closed and empty. The caller calls
+    /// [`Jobs::done`] after it has done them.
     pub fn take(&self, joins: impl Fn(&[J], &J) -> bool) -> Option<(u64, Vec<J>)> {
         let mut state = self.state();
         loop {
@@ -105,13 +107,12 @@ impl<J> Jobs<J> {
                 return None;
             }
             state.idle += 1;
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state).past_poison();
             state.idle -= 1;
         }
     }
 
-    /// Jobs of `owner`'s are done, which were taken together. Returns whether there are no others,
-    /// of anybody's.
+    /// Reports that the jobs of one `take` are done. Returns `true` if no owner has any others.
     pub fn done(&self, owner: u64) -> bool {
         let mut state = self.state();
         if let Some(owner) = state.owners.get_mut(&owner) {
@@ -127,7 +128,7 @@ impl<J> Jobs<J> {
         is_quiet
     }
 
-    /// No more jobs come.
+    /// Closes the queue: no more jobs are pushed.
     pub fn close(&self) {
         self.state().is_closed = true;
         self.changed.notify_all();
@@ -176,7 +177,7 @@ mod tests {
             jobs.done(1);
             assert_eq!(next.join().unwrap(), Some((1, 2)));
         });
-        // Alone it has all workers but one.
+        // An owner that is alone has all workers but one.
         jobs.done(2);
         jobs.done(1);
         assert_eq!(one(&jobs), Some((1, 3)));

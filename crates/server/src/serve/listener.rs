@@ -12,13 +12,13 @@ use super::address::Address;
 use super::error::ServeError;
 use crate::wire::Socket;
 
-/// Bytes of a Unix socket's path, at most: an address has 108, with a zero behind it.
+/// Maximum bytes of a Unix socket's path: an address has 108, including a zero at the end.
 const PATH_MAX: usize = 107;
 
 /// A listening socket.
 #[derive(Debug)]
 pub(super) enum Listener {
-    /// With device and inode of its file.
+    /// A Unix socket, with device and inode of its file.
     Unix(UnixListener, Option<(u64, u64)>),
     Tcp(TcpListener),
 }
@@ -28,7 +28,7 @@ fn place(found: &Metadata) -> (u64, u64) {
 }
 
 impl Listener {
-    /// Listens at `address`. A Unix socket's file that nobody answers at is replaced.
+    /// Listens at `address`. The file of a Unix socket is replaced if nobody listens at it.
     pub fn bind(address: &Address) -> Result<Listener, ServeError> {
         let fail = |error: io::Error| match error.kind() {
             io::ErrorKind::AddrInUse => ServeError::InUse { address: address.clone() },
@@ -60,7 +60,7 @@ impl Listener {
         Ok(listener)
     }
 
-    /// The address, with the port that was chosen.
+    /// Returns the address, with the port that was chosen.
     pub fn address(&self, asked: &Address) -> Address {
         match self {
             Listener::Unix(..) => asked.clone(),
@@ -70,8 +70,8 @@ impl Listener {
         }
     }
 
-    /// The next client, and its address if it came over TCP; an error of the kind `WouldBlock`
-    /// where there is none.
+    /// Accepts the next client. Returns its address if it came over TCP. Without a client the error
+    /// has the kind `WouldBlock`.
     pub fn accept(&self) -> io::Result<(Socket, Option<IpAddr>)> {
         match self {
             Listener::Unix(listener, _) => {
@@ -87,11 +87,11 @@ impl Listener {
         }
     }
 
-    /// Removes the socket's file, unless it is another one's by now.
+    /// Removes the socket's file, unless another server has replaced it.
     pub fn remove(&self, address: &Address) {
         let (Listener::Unix(_, Some(own)), Address::Unix(path)) = (self, address) else { return };
         if std::fs::symlink_metadata(path).is_ok_and(|file| place(&file) == *own) {
-            // The next server there replaces it anyhow.
+            // The next server there replaces it anyway.
             let _ = std::fs::remove_file(path);
         }
     }

@@ -7,16 +7,16 @@
 //!              connection)       queue)   server)     connection) the rest ──▶ sender ──▶ client
 //! ```
 //!
-//! - What costs most is the system calls and wake-ups of each request. So requests that came
-//!   together are queued together, reads among them are done together and replied to together, and
-//!   nobody is woken who need not be.
-//! - A client that does not read its replies stops its own sender only, a thread for this. Its
-//!   requests that are not replied to have bounded bytes and number; then nothing more is read from
-//!   it.
-//! - Workers take turns among connections, and of several connections none has more than half of
-//!   them.
-//! - Stopping: nobody is let in, no request is read any more, those that were read are finished
-//!   and replied to.
+//! - The largest costs are the system calls and wake-ups of each request. So requests that arrive
+//!   together are queued together; reads among them are done together and replied to together. No
+//!   thread is woken without need.
+//! - A client that does not read its replies blocks only its own sender, a thread for this purpose.
+//!   The number and bytes of its unreplied requests are bounded; at the bound nothing more is read
+//!   from it.
+//! - Workers take turns among connections. Of several connections, none has more than half of the
+//!   workers.
+//! - Stop: no connection is accepted, and no request is read any more. Requests that were read are
+//!   finished and replied to.
 
 mod access;
 mod address;

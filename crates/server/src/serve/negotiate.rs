@@ -1,4 +1,4 @@
-//! The handshake, as the server has it.
+//! The server's side of the handshake.
 
 use std::io::{Read, Write};
 
@@ -14,35 +14,35 @@ use crate::protocol::{
 use crate::volume::Volume;
 use crate::wire::Wire;
 
-/// Bytes of an option that are read past, at most: with more than that a client is not worth it.
+/// Most bytes of an option that are skipped; a client that sends more is disconnected.
 const SKIPPED_MAX: u32 = PAYLOAD_BYTES_MAX;
 
-/// A handshake under way.
+/// A handshake in progress.
 pub(super) struct Negotiation<'s, S> {
     stream: &'s mut S,
     volume: &'s Volume,
     exports: &'s Exports,
-    /// TLS is to be begun before anything else.
+    /// Set if the client must begin TLS first.
     needs_tls: bool,
     client_flags: u32,
     is_structured: bool,
-    /// Chosen contexts, and of which export.
+    /// The chosen contexts, and their export.
     contexts: (String, Vec<Context>),
 }
 
 /// Outcome of a handshake.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
-    /// Requests come.
+    /// Requests follow.
     Session(Session),
     /// The client left.
     Left,
-    /// TLS begins, and the options begin again.
+    /// TLS begins, and then the options start again.
     StartTls,
 }
 
 impl<'s, S: Read + Write> Negotiation<'s, S> {
-    /// Greets the client, and reads its flags; `None`: it left.
+    /// Greets the client, and reads its flags. `None` if it left.
     pub fn begin(
         stream: &'s mut S,
         volume: &'s Volume,
@@ -59,7 +59,7 @@ impl<'s, S: Read + Write> Negotiation<'s, S> {
         Ok(Some(Negotiation::go_on(stream, volume, exports, needs_tls, client_flags)))
     }
 
-    /// The options of a client that was greeted, under TLS now.
+    /// Continues the handshake with a greeted client, now under TLS.
     pub fn go_on(
         stream: &'s mut S,
         volume: &'s Volume,
@@ -78,7 +78,7 @@ impl<'s, S: Read + Write> Negotiation<'s, S> {
         }
     }
 
-    /// The client's flags.
+    /// Returns the client's flags.
     pub fn client_flags(&self) -> u32 {
         self.client_flags
     }
@@ -223,7 +223,7 @@ impl<'s, S: Read + Write> Negotiation<'s, S> {
         Ok(Outcome::Session(self.session(&name, class)))
     }
 
-    /// Replies to INFO and GO; returns the export, if there is such.
+    /// Replies to INFO and GO. Returns the export, if it exists.
     fn describe(
         &mut self,
         option: u32,

@@ -7,30 +7,30 @@ use super::error::ServeError;
 use crate::protocol::PAYLOAD_BYTES_MAX;
 use crate::wire::TlsServer;
 
-/// Bytes of an export's name, at most.
+/// Maximum bytes of an export's name.
 const NAME_MAX: usize = 255;
 
 /// Names and limits of a server.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
-    /// Name of the export, which is the default one, too.
+    /// Name of the export, which is also the default export.
     pub name: String,
-    /// Connections at once, at most; further ones are closed at once.
+    /// Maximum number of connections; further ones are closed immediately.
     pub connections: usize,
     /// Threads that read and write the volume.
     pub workers: usize,
-    /// Bytes of requests of a connection that are not replied to, at most; one request is always
-    /// taken.
+    /// Maximum bytes of a connection's unreplied requests; one request is always accepted.
     pub in_flight_bytes: u64,
-    /// Requests of a connection that are not replied to, at most.
+    /// Maximum number of a connection's unreplied requests.
     pub in_flight_requests: u32,
-    /// Time for the handshake.
+    /// Time limit of the handshake.
     pub handshake: Duration,
-    /// Time in which a server that is stopped waits for clients to take their replies.
+    /// Time that a stopping server gives clients to read their replies.
     pub grace: Duration,
-    /// Peers over TCP; empty: all that reach the address.
+    /// Networks that may connect over TCP; if empty, every peer may.
     pub allow: Vec<Prefix>,
-    /// Peers over TCP must begin TLS; `None`: nobody can, and only this machine is served.
+    /// TLS, required of peers over TCP. With `None`, TLS is unavailable and only this machine is
+    /// served.
     pub tls: Option<TlsServer>,
 }
 
@@ -54,7 +54,7 @@ impl ServeOptions {
     /// Checks that a server can run with these options.
     ///
     /// # Errors
-    /// The name cannot be.
+    /// The name is not allowed.
     pub fn check(&self) -> Result<(), ServeError> {
         let name = &self.name;
         if name.is_empty() || name.len() > NAME_MAX || name.contains(['/', '\0']) {

@@ -1,12 +1,13 @@
-//! Replies of a connection that are to be sent, and how much of it is under way.
+//! Unsent replies of a connection, and the volume of its requests in progress.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::volume::Room;
+use millpond_base::PastPoison;
 
-/// Buffers that are sent by one system call, at most.
+/// Maximum number of buffers per system call.
 const PARTS_MAX: usize = 128;
 
 /// A reply: a header, and bytes that were read.
@@ -24,11 +25,11 @@ impl Reply {
     }
 }
 
-/// Replies that somebody sends, perhaps the first of them in part by now.
+/// Replies that one thread is sending; the first may be sent in part.
 #[derive(Debug, Default)]
 pub(super) struct Unsent {
     replies: VecDeque<Reply>,
-    /// Bytes of the first one that are sent.
+    /// Bytes of the first reply that were sent.
     done: usize,
 }
 
@@ -37,7 +38,7 @@ impl Unsent {
         self.replies.is_empty()
     }
 
-    /// The next bytes.
+    /// Returns the next bytes to send.
     pub fn parts(&self) -> Vec<IoSlice<'_>> {
         let bytes = |reply| {
             let Reply { head, body, .. }: &Reply = reply;
@@ -54,7 +55,7 @@ impl Unsent {
         parts.filter(|part| !part.is_empty()).take(PARTS_MAX).map(IoSlice::new).collect()
     }
 
-    /// `count` bytes more are sent. Returns the replies that are done with.
+    /// Records that `count` more bytes were sent. Returns the finished replies.
     fn advance(&mut self, count: usize) -> VecDeque<Reply> {
         self.done += count;
         let mut ended = VecDeque::new();
@@ -71,31 +72,31 @@ impl Unsent {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Broken;
 
-/// What is between a connection's reader, the workers, and its sender.
+/// Shared state of a connection's reader, the workers, and its sender.
 #[derive(Debug)]
 pub(super) struct Outbox {
     bytes_max: u64,
     requests_max: u32,
     state: Mutex<State>,
-    /// For the reader, which waits for room.
+    /// Wakes the reader, which waits for room.
     room: Condvar,
-    /// For the sender, which waits for what nobody else could send.
+    /// Wakes the sender, which waits for replies that no other thread could send.
     left: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     replies: VecDeque<Reply>,
-    /// Of admitted requests whose replies are not sent.
+    /// Bytes of admitted requests whose replies are not sent.
     bytes: u64,
     requests: u32,
-    /// Somebody sends, and takes what comes meanwhile.
+    /// Set while a thread sends; it also takes replies pushed in the meantime.
     is_sending: bool,
-    /// Bytes that the sender is to send.
+    /// Bytes left to the sender.
     unsent: Option<Unsent>,
-    /// The reader waits.
+    /// Set while the reader waits.
     is_waiting: bool,
-    /// No more requests come.
+    /// Set once no more requests come.
     is_closing: bool,
     is_broken: bool,
 }
@@ -125,10 +126,10 @@ impl Outbox {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing below can panic between two steps.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
-    /// Wakes those for whom something has changed. A wake-up of nobody would be a system call, too.
+    /// Wakes the threads that wait for a change. Waking costs a system call even if nobody waits.
     fn tell(&self, state: &State) {
         if state.is_waiting {
             self.room.notify_one();
@@ -138,7 +139,7 @@ impl Outbox {
         }
     }
 
-    /// Whether a request of `cost` bytes may be under way now, which it is then.
+    /// Admits a request of `cost` bytes if there is room. Returns `true` if it did.
     pub fn admits(&self, cost: u64) -> Result<bool, Broken> {
         let mut state = self.state();
         if state.is_broken {
@@ -151,13 +152,13 @@ impl Outbox {
         Ok(is_admitted)
     }
 
-    /// Waits until a request of `cost` bytes may be under way. One is always admitted. Of one
-    /// thread at a time.
+    /// Waits until a request of `cost` bytes is admitted. A single request always is. One thread at
+    /// a time may call this.
     pub fn admit(&self, cost: u64) -> Result<(), Broken> {
         let mut state = self.state();
         while !state.is_broken && !state.admits(self, cost) {
             state.is_waiting = true;
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.room.wait(state).past_poison();
             state.is_waiting = false;
         }
         if state.is_broken {
@@ -167,14 +168,14 @@ impl Outbox {
         Ok(())
     }
 
-    /// Undoes the admission of a request that gets no reply.
+    /// Reverts the admission of a request that gets no reply.
     pub fn withdraw(&self, cost: u64) {
         let mut state = self.state();
         state.done(cost);
         self.tell(&state);
     }
 
-    /// Replies are to be sent. Never waits.
+    /// Queues replies. Never waits.
     pub fn push(&self, replies: impl IntoIterator<Item = Reply>) {
         let mut state = self.state();
         if state.is_broken {
@@ -185,7 +186,8 @@ impl Outbox {
         }
     }
 
-    /// Takes replies to send, unless there are none, or somebody sends already and will take them.
+    /// Takes replies to send. `None` if there are none, or another thread is sending and will take
+    /// them.
     pub fn take(&self) -> Option<Unsent> {
         let mut state = self.state();
         if state.is_sending || state.is_broken || state.replies.is_empty() {
@@ -195,7 +197,8 @@ impl Outbox {
         Some(Unsent { replies: std::mem::take(&mut state.replies), done: 0 })
     }
 
-    /// The thread that sends has sent `count` bytes. When all are, others may send, too.
+    /// Records that the sending thread has sent `count` bytes. After the last of them, other
+    /// threads may send.
     pub fn sent(&self, unsent: &mut Unsent, count: usize) {
         let ended = unsent.advance(count);
         let mut state = self.state();
@@ -204,13 +207,13 @@ impl Outbox {
         self.tell(&state);
     }
 
-    /// The thread that sends leaves the rest to the sender.
+    /// Leaves the rest of the bytes to the sender.
     pub fn leave(&self, unsent: Unsent) {
         self.state().unsent = Some(unsent);
         self.left.notify_one();
     }
 
-    /// For the sender: waits for what others left; `None`: there is nothing more.
+    /// Waits, in the sender, for replies that others left; `None` once no more can come.
     pub fn wait(&self) -> Option<Unsent> {
         let mut state = self.state();
         loop {
@@ -220,18 +223,18 @@ impl Outbox {
             if let Some(unsent) = state.unsent.take() {
                 return Some(unsent);
             }
-            state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.left.wait(state).past_poison();
         }
     }
 
-    /// No more requests come.
+    /// Ends the requests: no more come.
     pub fn close(&self) {
         let mut state = self.state();
         state.is_closing = true;
         self.tell(&state);
     }
 
-    /// Nothing more can be sent.
+    /// Marks the connection as broken: no more can be sent.
     pub fn break_off(&self) {
         let mut state = self.state();
         state.is_broken = true;
@@ -249,7 +252,7 @@ mod tests {
         Reply { head: vec![1; 3], body: None, cost }
     }
 
-    /// Sends all that there is; returns how many bytes.
+    /// Sends all queued replies, and returns the number of bytes.
     fn send(outbox: &Outbox) -> usize {
         let mut count = 0;
         while let Some(mut unsent) = outbox.take() {

@@ -1,5 +1,5 @@
-//! How replies leave: by the worker that made them, as far as the socket takes them at once, and
-//! what it does not take, by the connection's sender, which waits.
+//! Sending of replies. The worker that produced a reply sends as much as the socket accepts at
+//! once. The connection's sender sends the rest, and waits for it.
 
 use std::io;
 use std::net::Shutdown;
@@ -7,7 +7,7 @@ use std::net::Shutdown;
 use super::outbox::{Outbox, Reply, Unsent};
 use crate::wire::Wire;
 
-/// Destination of a connection's replies.
+/// Peer of a connection, and its unsent replies.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub outbox: Outbox,
@@ -19,11 +19,11 @@ impl Peer {
         Peer { outbox, wire }
     }
 
-    /// Sends replies, or has them sent. Never waits for the peer.
+    /// Sends replies, or leaves them to the sender. Never waits for the peer.
     pub fn reply(&self, replies: impl IntoIterator<Item = Reply>) {
         self.outbox.push(replies);
         while let Some(mut unsent) = self.outbox.take() {
-            // What is encrypted leaves whole or not at all.
+            // Encrypted replies cannot be sent in part.
             let sent = if self.wire.is_plain() { self.send(&mut unsent, false) } else { Ok(()) };
             match sent {
                 Ok(()) if unsent.is_empty() => {}
@@ -33,7 +33,7 @@ impl Peer {
         }
     }
 
-    /// Sends what others have left, until there is nothing more.
+    /// Sends the replies that workers left, until no more can come.
     pub fn send_rest(&self) {
         while let Some(unsent) = self.outbox.wait() {
             let mut next = Some(unsent);
@@ -47,7 +47,7 @@ impl Peer {
         self.wire.finish();
     }
 
-    /// Sends all of it; unless it `waits`, all that the socket takes at once.
+    /// Sends all of `unsent` if it `waits`; otherwise as much as the socket accepts at once.
     fn send(&self, unsent: &mut Unsent, waits: bool) -> io::Result<()> {
         while !unsent.is_empty() {
             let sent = self.wire.send(&unsent.parts(), waits);

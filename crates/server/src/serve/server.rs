@@ -1,4 +1,4 @@
-//! A server: started, and stopped.
+//! Start and stop of a server.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -6,10 +6,11 @@ use std::net::{IpAddr, Shutdown};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use millpond_base::PastPoison;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::address::Address;
@@ -28,15 +29,15 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Counters of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ServeCounts {
-    /// Connections that were let in.
+    /// Accepted connections.
     pub connections: u64,
-    /// Connections that were not: too many at once, or not on the list.
+    /// Refused connections: too many at once, or an address that is not allowed.
     pub refused: u64,
-    /// Connections that ended otherwise than by their client's leave.
+    /// Connections that ended without their client's leave.
     pub broken: u64,
 }
 
-/// A volume that is served. Dropping it stops it.
+/// A volume that is being served. Dropping it stops the server.
 #[derive(Debug)]
 pub struct Server {
     inner: Arc<Inner>,
@@ -60,7 +61,7 @@ struct Inner {
 impl Inner {
     fn connections(&self) -> MutexGuard<'_, HashMap<u64, Arc<Socket>>> {
         // Nothing below can panic between two steps.
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connections.lock().past_poison()
     }
 
     fn is_stopping(&self) -> bool {
@@ -72,7 +73,7 @@ impl Server {
     /// Serves `volume` at `address`.
     ///
     /// # Errors
-    /// The options cannot be, somebody listens there already, or the operating system refuses.
+    /// An option is invalid, the address is in use, or the operating system refuses.
     pub fn start(
         volume: Arc<Volume>,
         address: &Address,
@@ -82,7 +83,7 @@ impl Server {
         if !address.is_local() && options.tls.is_none() {
             return Err(ServeError::NotLocal { address: address.clone() });
         }
-        // Who may use a Unix socket its file's permissions say.
+        // The permissions of a Unix socket's file decide who may use it.
         let tls = options.tls.clone().filter(|_| matches!(address, Address::Tcp(_)));
         let options = ServeOptions { tls, ..options };
         let listener = Listener::bind(address)?;
@@ -122,17 +123,17 @@ impl Server {
         Ok(server)
     }
 
-    /// Returns the address on which it listens.
+    /// Returns the address at which it listens.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Serves a client that is connected already, as if it had come to the address.
+    /// Serves an already connected client, as if it had connected to the address.
     pub fn attach(&self, client: UnixStream) {
         let_in(&self.inner, Socket::Unix(client), None);
     }
 
-    /// Connections now.
+    /// Returns the number of current connections.
     pub fn connections(&self) -> usize {
         self.inner.connections().len()
     }
@@ -146,9 +147,9 @@ impl Server {
         }
     }
 
-    /// Lets nobody in any more, finishes what was asked for, and returns when nothing is under way.
-    /// Clients that do not take their replies within the grace time lose them. The volume is
-    /// neither flushed nor closed.
+    /// Stops the server: accepts no more connections, finishes the requests that were read, and
+    /// returns once none is in progress. Clients that do not read their replies within the grace
+    /// time lose them. The volume is neither flushed nor closed.
     pub fn stop(mut self) -> ServeCounts {
         self.end();
         self.counts()
@@ -159,8 +160,8 @@ impl Server {
             return;
         }
         self.inner.shared.is_stopping.store(true, Ordering::Release);
-        // The listener looks at the flag when anything can be read here. It ends before connections
-        // are counted: none comes later.
+        // The listener checks the flag when this becomes readable. It ends before connections are
+        // counted, so that none is added later.
         let _ = self.wake.write_all(&[0]);
         self.accepting.take().map(JoinHandle::join);
         self.inner.connections().values().for_each(|socket| socket.shut_down(Shutdown::Read));
@@ -169,7 +170,7 @@ impl Server {
         self.wait_for_connections(Duration::MAX);
         self.inner.shared.jobs.close();
         for thread in self.workers.drain(..) {
-            // A panic of a worker's would be a bug of its; the others go on.
+            // A panic of a worker would be a bug; the others go on.
             let _ = thread.join();
         }
     }
@@ -184,7 +185,7 @@ impl Server {
             }
             let pause = left.unwrap_or(PAUSE).min(PAUSE);
             let waited = self.inner.gone.wait_timeout(connections, pause);
-            connections = waited.unwrap_or_else(PoisonError::into_inner).0;
+            connections = waited.past_poison().0;
         }
     }
 }
@@ -232,7 +233,7 @@ fn accept_all(inner: &Arc<Inner>, listener: &Listener, woken: &UnixStream) {
     }
 }
 
-/// Serves a new connection by a thread of its own, unless there are too many.
+/// Serves a new connection on a thread of its own, unless there are too many.
 fn let_in(inner: &Arc<Inner>, socket: Socket, peer: Option<IpAddr>) {
     let options = &inner.shared.options;
     let is_allowed =

@@ -6,12 +6,12 @@ use crate::protocol::{
     OptionReply, REASON_CONTEXT, REASON_SHIFT, Request, allocation, number_of, reason_of, residency,
 };
 
-/// A metadata context that the server has.
+/// A metadata context that the server supports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Context {
     /// Holes and data.
     Allocation,
-    /// The highest bits of cookies are reasons.
+    /// Reasons in the highest bits of cookies.
     Reason,
     /// Content of the cache.
     Residency,
@@ -28,7 +28,7 @@ impl Context {
         }
     }
 
-    /// Its number in replies.
+    /// Returns the context's number in replies.
     pub fn id(self) -> u32 {
         match self {
             Context::Allocation => 1,
@@ -41,7 +41,7 @@ impl Context {
         OptionReply::MetaContext { id: self.id(), name: self.name().to_string() }
     }
 
-    /// Returns the contexts that a query names: one, or, for a list request, all of a namespace.
+    /// Returns the contexts that a query names: one, or all of a namespace for a list request.
     pub fn find(query: &str, lists: bool) -> Vec<Context> {
         let is_meant = |context: &Context| {
             let name = context.name();
@@ -51,14 +51,14 @@ impl Context {
     }
 }
 
-/// A connection that is past its handshake.
+/// A connection after its handshake.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Session {
     /// Class of the export's writes.
     pub class: Reason,
     /// `true` if replies come in chunks.
     pub is_structured: bool,
-    /// Metadata contexts that BLOCK_STATUS tells of.
+    /// Metadata contexts of BLOCK_STATUS.
     pub contexts: Vec<Context>,
 }
 
@@ -68,13 +68,13 @@ impl Session {
         self.contexts.contains(&Context::Reason)
     }
 
-    /// Why this request writes.
+    /// Returns the reason of this request's write.
     pub fn reason(&self, request: &Request) -> Reason {
         let hint = reason_of(request.cookie >> REASON_SHIFT).filter(|_| self.has_hints());
         hint.unwrap_or(self.class)
     }
 
-    /// The number of the export's class.
+    /// Returns the number of the export's class.
     pub fn class_number(&self) -> u32 {
         number_of(self.class) as u32
     }

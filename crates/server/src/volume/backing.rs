@@ -1,4 +1,4 @@
-//! The backing file, or block device: a device that can have holes, and tells whether it was
+//! The backing file or block device: a device that can have holes, and detects whether it was
 //! changed.
 
 use std::fs::{File, Metadata, OpenOptions, Permissions};
@@ -15,10 +15,11 @@ use millpond_device::{
 use millpond_tier::Identity;
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 
-/// How far apart two times of a file may be and look the same: more than a tick of any kernel.
+/// Times of a file that are closer than this may look equal: longer than any kernel's tick.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A file, opened twice: as a device, which holds its lock, and for what a device does not do.
+/// A file that is opened twice: as a device, which holds its lock, and for calls that a device does
+/// not have.
 #[derive(Debug)]
 pub(super) struct BackingFile {
     device: FileDevice,
@@ -37,8 +38,8 @@ impl BackingFile {
         Ok(BackingFile { device, file: file.map_err(fail)?, has_holes })
     }
 
-    /// Creates an empty file at `path` for blocks of this one, with its mode and, where the process
-    /// may give files away, its owner. One that exists is left as it is.
+    /// Creates an empty file at `path` with this file's mode and, where the process may give files
+    /// away, its owner. An existing file is left unchanged.
     pub fn create_like(&self, path: &Path) -> io::Result<()> {
         let found = self.file.metadata()?;
         let mut how = OpenOptions::new();
@@ -52,17 +53,20 @@ impl BackingFile {
         let made = file.metadata()?;
         if (made.uid(), made.gid()) != (found.uid(), found.gid()) {
             let give = |owner| fchown(&file, owner, Some(found.gid()));
-            // Only a privileged process may give the owner: others give the group, if it is theirs.
+            // Only a privileged process may set the owner; others may set the group, if they belong
+            // to it.
             let given = give(Some(found.uid())).or_else(|_| give(None));
             given.unwrap_or_else(|error| tracing::debug!(%error, "{} is ours", path.display()));
         }
-        // Where it cannot be set, as on file systems with one mode for all files, it stays narrow.
+        // Where the mode cannot be set, as on file systems with one mode for all files, it stays
+        // narrow.
         let set = file.set_permissions(Permissions::from_mode(found.mode() & 0o666));
         set.unwrap_or_else(|error| tracing::debug!(%error, "{} keeps its mode", path.display()));
         Ok(())
     }
 
-    /// Whether a hole begins at `offset`, or data; and where that ends. `None`: nobody knows.
+    /// Returns whether a hole begins at `offset`, or data, and its end; `None` if the file system
+    /// does not tell.
     pub fn extent_at(&self, offset: u64) -> Option<(bool, u64)> {
         match seek(&self.file, SeekFrom::Data(offset)) {
             Ok(data) if data > offset => Some((true, data)),
@@ -73,9 +77,9 @@ impl BackingFile {
         }
     }
 
-    /// What tells the file from another one, and from itself after a change: device and inode,
-    /// length, and the times of the last change, in nanoseconds, of data and of anything. `None`:
-    /// of a block device nothing tells whether somebody else has written to it.
+    /// Marks that distinguish the file from others, and from itself after a change: device and
+    /// inode, length, and the times of the last change of its data and its metadata, in
+    /// nanoseconds. `None` for a block device, which has no mark for writes by others.
     pub fn identity(&self) -> Option<Identity> {
         let found = self.file.metadata().ok()?;
         if found.file_type().is_block_device() {
@@ -95,8 +99,8 @@ impl BackingFile {
         Some(identity)
     }
 
-    /// Makes the times of the last change durable, too, and waits until another change would have
-    /// other ones.
+    /// Makes the times of the last change durable, and waits until a later change would get
+    /// different times.
     pub fn settle(&self) {
         if let Err(error) = self.file.sync_all() {
             tracing::warn!(%error, "the cache may start empty: its file's times may change");
@@ -111,7 +115,7 @@ impl BackingFile {
         }
     }
 
-    /// Makes a hole; `false` where that cannot be.
+    /// Makes a hole; `false` if the file system cannot.
     fn make_hole(&self, offset: u64, length: u64) -> bool {
         if !self.has_holes.load(Ordering::Relaxed) {
             return false;
@@ -124,7 +128,7 @@ impl BackingFile {
         made.is_ok()
     }
 
-    /// Zeros of no page, within the file: what may become a hole.
+    /// Returns `true` for zeros of no page within the file, which may become a hole.
     fn is_hole(&self, request: &WriteRequest<'_, '_>) -> bool {
         let end = request.offset.checked_add(request.length() as u64);
         request.tags.is_empty()

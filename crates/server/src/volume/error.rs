@@ -1,5 +1,6 @@
 //! Errors of a volume.
 
+use millpond_base::Parameter;
 use std::path::PathBuf;
 
 use millpond_device::{DeviceError, OpenFileError};
@@ -7,7 +8,10 @@ use millpond_tier::TierError;
 
 use crate::protocol::errors;
 
-/// Why a request to a volume failed.
+/// Parameter that serves a file for reading only.
+const READ_ONLY: Parameter = Parameter::new("read_only");
+
+/// Reason that a request to a volume failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VolumeError {
@@ -21,18 +25,18 @@ pub enum VolumeError {
         /// Bytes of the volume.
         size: u64,
     },
-    /// The volume is for reading only.
+    /// The volume is read-only.
     #[error("the volume is served for reading only")]
     ReadOnly,
     /// The device failed.
     #[error(transparent)]
     Device(DeviceError),
-    /// A sync failed before: what is durable is unknown, and nothing is written or confirmed until
-    /// the server is started again.
+    /// An earlier sync failed, so the durable content is unknown. Nothing is written or confirmed
+    /// until the server is restarted.
     #[error("the volume takes no writes since a sync failed: {0}")]
     SyncFailed(DeviceError),
-    /// The name of a file of the volume leads to another file by now, or to none: what is written
-    /// goes where nobody finds it after the server has ended.
+    /// The name of one of the volume's files leads to another file now, or to none. Data written
+    /// now cannot be found after the server has ended.
     #[error(
         "{} was deleted, moved or replaced while it is served: nothing that is written now will be \
          found there, so no flush is confirmed. Put the file back, or copy the volume through the \
@@ -46,7 +50,7 @@ pub enum VolumeError {
 }
 
 impl VolumeError {
-    /// The protocol's number for it.
+    /// Returns the protocol's error number.
     pub fn number(&self) -> u32 {
         match self {
             VolumeError::PastEnd { .. } => errors::EINVAL,
@@ -65,7 +69,7 @@ millpond_base::from_variants! { VolumeError {
     Device(DeviceError),
 } }
 
-/// Why a volume cannot be opened.
+/// Reason that a volume cannot be opened.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenVolumeError {
@@ -78,24 +82,24 @@ pub enum OpenVolumeError {
         /// Expected path.
         path: PathBuf,
     },
-    /// The backing file is something else.
+    /// The path is not a usable backing file.
     #[error("{} is {what}: a regular file or a block device can be served", path.display())]
     NotBacking {
         /// Path to be opened.
         path: PathBuf,
-        /// What it is.
+        /// Kind of file at the path.
         what: &'static str,
     },
-    /// The backing file may not be written.
+    /// The backing file is not writable.
     #[error(
-        "the backing file cannot be served for reading and writing: {0}; `--read-only` serves it \
-         for reading"
+        "the backing file cannot be served for reading and writing: {0}; {READ_ONLY} serves it for \
+         reading"
     )]
     NotWritable(OpenFileError),
     /// The backing file cannot be opened.
     #[error("the backing file cannot be served: {0}")]
     Backing(OpenFileError),
-    /// The backing file has no whole block.
+    /// The backing file is shorter than a block.
     #[error(
         "{} has {length} bytes, less than one block of {block}: make it larger, or blocks smaller",
         path.display()
@@ -108,25 +112,25 @@ pub enum OpenVolumeError {
         /// Bytes of a block.
         block: u32,
     },
-    /// Blocks cannot have this size.
+    /// The block size is not allowed.
     #[error("blocks cannot have {block} bytes: a power of two from 512 to 64 KiB is needed")]
     Block {
         /// The requested block size.
         block: u32,
     },
-    /// Cache and backing file are one.
+    /// The cache and the backing file are one file.
     #[error("{} is backing file and cache: name two files", path.display())]
     SameFile {
         /// The file.
         path: PathBuf,
     },
-    /// The policy is none.
+    /// The policy does not exist, or does not work here.
     #[error("the cache's policy: {0}")]
     Policy(String),
     /// The cache's file cannot be opened.
     #[error("the cache's file cannot be used: {0}")]
     CacheFile(OpenFileError),
-    /// What was written last is in a write-back cache, and that is not there.
+    /// The last writes are in a write-back cache, which is missing.
     #[error(
         "{} is not whole: what was written last, and its first sector, are in its write-back cache, \
          which was {}: serve it with that one; if that is lost, so are these writes: restore a \
@@ -140,10 +144,10 @@ pub enum OpenVolumeError {
         /// Path of the cache at its last use.
         cache: PathBuf,
     },
-    /// The cache cannot be.
+    /// The cache cannot be opened or created.
     #[error(transparent)]
     Cache(TierError),
-    /// The file is there, and does not say what it is.
+    /// The file exists, and its type cannot be read.
     #[error("looking at {} failed: {message}", path.display())]
     Look {
         /// The file.
@@ -156,7 +160,7 @@ pub enum OpenVolumeError {
 impl From<TierError> for OpenVolumeError {
     fn from(error: TierError) -> OpenVolumeError {
         match error {
-            // A volume holds no store, so that its advice is another one.
+            // A volume holds no store, so its advice differs.
             TierError::CacheMissing { path, cache } => {
                 OpenVolumeError::CacheMissing { path, cache }
             }

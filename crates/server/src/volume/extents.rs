@@ -6,18 +6,19 @@ use super::error::VolumeError;
 use super::requests::Volume;
 use crate::protocol::{Extent, allocation, residency};
 
-/// Blocks that are looked up while nobody else uses the cache's tables.
+/// Blocks looked up under one lock of the cache's tables.
 const STEP: u64 = 4096;
-/// Blocks that are in one reply, at most: a client asks again for what is behind them.
+/// Maximum number of blocks in one reply: a client asks again for those behind them.
 const TOLD: u64 = 64 * STEP;
 
 impl Volume {
-    /// What `length` bytes from `offset` on are, as extents of `base:allocation`, `most` at most:
-    /// holes of the backing file are zeros. What is not known is data. There is at least one
-    /// extent, and together they have no more than `length` bytes.
+    /// Returns the status of `length` bytes from `offset` on, as at most `most` extents of
+    /// `base:allocation`. Holes of the backing file are zeros; everything else is data, including
+    /// bytes of unknown status. There is at least one extent, and together they cover at most
+    /// `length` bytes.
     ///
     /// # Errors
-    /// They are not within the volume.
+    /// The bytes are not within the volume.
     pub fn allocation(
         &self,
         offset: u64,
@@ -43,13 +44,13 @@ impl Volume {
         Ok(if extents.is_empty() { vec![data] } else { extents })
     }
 
-    /// What the cache holds of `length` bytes from `offset` on, as extents of
-    /// [`residency::NAME`], `most` at most. There is at least one extent, and together they have no
-    /// more than `length` bytes. Nobody is kept from reading and writing meanwhile: the
-    /// status of a block was so at some time during the call.
+    /// Returns the cached part of `length` bytes from `offset` on, as at most `most` extents of
+    /// [`residency::NAME`]. There is at least one extent, and together they cover at most `length`
+    /// bytes. Reads and writes continue in the meantime: each block had its status at some time
+    /// during the call.
     ///
     /// # Errors
-    /// They are not within the volume.
+    /// The bytes are not within the volume.
     pub fn residency(
         &self,
         offset: u64,
@@ -58,7 +59,7 @@ impl Volume {
     ) -> Result<Vec<Extent>, VolumeError> {
         self.check(offset, length.into())?;
         let Some(tier) = &self.tier else { return Ok(vec![Extent { length, status: 0 }]) };
-        // A copy that waits is none yet.
+        // A copy that is still to be written does not count yet.
         self.write_waiting(true);
         let step = STEP * u64::from(self.block);
         let end = (offset + u64::from(length)).min(offset + TOLD * u64::from(self.block));

@@ -22,7 +22,7 @@ const NOT_ALLOWED: [Errno; 3] = [Errno(1), Errno(13), Errno(30)];
 /// A cache in front of a backing file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CacheSpec {
-    /// Its file; made if it is not there.
+    /// Path of its file, which is created if it does not exist.
     pub path: PathBuf,
     /// Bytes of the file at most.
     pub bytes: u64,
@@ -30,7 +30,7 @@ pub struct CacheSpec {
     pub policy: String,
     /// Seed of the policy's random choices.
     pub seed: u64,
-    /// Whether what is written stays in the cache: the two files are one volume then, and the
+    /// Set if written data stays in the cache. Then the two files together are the volume, and the
     /// backing file alone is refused.
     pub write_back: bool,
 }
@@ -38,21 +38,21 @@ pub struct CacheSpec {
 /// Parts of a volume.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VolumeSpec {
-    /// The file that has all bytes, or the block device. It must be there; its length is the
-    /// volume's, rounded down to whole blocks.
+    /// The file with all bytes, or the block device. It must exist; the volume has its length,
+    /// rounded down to whole blocks.
     pub backing: PathBuf,
     /// The cache, if there is one.
     pub cache: Option<CacheSpec>,
     /// Bytes of a block, the unit of the cache: a power of two within [`BLOCK_BYTES`].
     pub block: u32,
-    /// No writes; several servers may share the backing file then.
+    /// Refuses writes; several servers may share the backing file then.
     pub read_only: bool,
     /// Bypass the operating system's page cache where the file system allows it.
     pub direct: bool,
 }
 
 impl VolumeSpec {
-    /// The file `backing` in blocks of 4 KiB, without a cache.
+    /// Returns a volume over the file `backing`, in blocks of 4 KiB, without a cache.
     pub fn new(backing: &Path) -> VolumeSpec {
         VolumeSpec {
             backing: backing.into(),
@@ -68,7 +68,7 @@ impl Volume {
     /// Opens a volume. Its backing file and its cache are locked until it is closed or dropped.
     ///
     /// # Errors
-    /// What is asked for cannot be, or a file is not there, or in use, or something else.
+    /// An option is invalid, or a file is missing, in use or of another kind.
     pub fn open(spec: &VolumeSpec) -> Result<Volume, OpenVolumeError> {
         let block = spec.block;
         if !BLOCK_BYTES.contains(&block) || !block.is_power_of_two() {
@@ -89,7 +89,7 @@ impl Volume {
         let tier = match &spec.cache {
             Some(cache) => {
                 let (tier, fast) = open_tier(&backing, cache, spec)?;
-                // A cache that writes go through has nothing of its own.
+                // A write-through cache has no data of its own.
                 if matches!(tier, AnyTier::Back(_)) {
                     files.push(fast);
                 }
@@ -111,25 +111,25 @@ impl Volume {
             tier.let_copies_wait();
         }
         let volume = Volume::over(device, block, spec.read_only);
-        // Holes are asked of the backing file where it has all that was written.
+        // The backing file is asked for holes only if it has all written data.
         let backing = Some(backing).filter(|_| !matches!(tier, Some(AnyTier::Back(_))));
         Ok(Volume { tier, backing, files, ..volume })
     }
 
-    /// Writes copies of what was read into the cache that have not been written yet, if they are
-    /// many; or any, if `even_few`: for somebody whom no client waits for. A volume that is closed
-    /// does it, too.
+    /// Writes waiting copies of blocks that were read into the cache, if there are many; any number
+    /// if `even_few`, which suits a thread that no client waits for. It does so on a closed volume,
+    /// too.
     pub fn write_waiting(&self, even_few: bool) {
         if let Some(tier) = &self.tier {
             tier.write_waiting(even_few);
         }
     }
 
-    /// Makes everything durable, and keeps the cache for the next time, above a backing file that
-    /// nobody else has changed meanwhile. Nobody reads or writes any more.
+    /// Makes everything durable. The cache stays valid for the next open if nobody else changes the
+    /// backing file in the meantime. No reads or writes may follow.
     ///
     /// # Errors
-    /// The last sync fails, or one did before; the cache will start empty.
+    /// The last sync fails, or an earlier one did; the cache will start empty.
     pub fn close(&self) -> Result<(), VolumeError> {
         self.flush()?;
         if self.is_sound() {
@@ -142,7 +142,7 @@ impl Volume {
     }
 }
 
-/// Returns `true` if both paths lead to the same file.
+/// Returns `true` if both paths lead to one file.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     one == other || place(one).is_some_and(|found| place(other) == Some(found))
@@ -174,7 +174,7 @@ fn open_backing(spec: &VolumeSpec) -> Result<BackingFile, OpenVolumeError> {
     if u64::from(spec.block).is_multiple_of(device.alignment().offset) {
         return Ok(device);
     }
-    // Blocks are smaller than what the drive takes at once.
+    // Blocks are smaller than the drive's unit of I/O.
     drop(device);
     open(&FileOptions { direct: false, ..options })
 }
@@ -194,7 +194,7 @@ fn open_tier(
         writes_back: cache.write_back && !spec.read_only,
     };
     options.frames()?;
-    // A cache that writes go through is synced when it is opened and closed.
+    // A write-through cache is synced only when it is opened and closed.
     let file_options = FileOptions { zeros: options.writes_back, ..file_options(spec) };
     let fast = Arc::new(open_cache_file(&cache.path, backing, &file_options, spec.block)?);
     let (below, told) = (backing.clone(), backing.clone());
@@ -205,7 +205,7 @@ fn open_tier(
         return Ok((AnyTier::Back(Arc::new(tier)), fast));
     }
     if !spec.read_only && BackTier::is_pair(&*below, &*fast)? {
-        // The backing file gets what it has not.
+        // Writes the cached data to the backing file.
         let back = TierOptions { writes_back: true, ..options };
         let host = |shape: &_| policy.erased_host(shape);
         let tier = BackTier::open(below.clone(), fast.clone(), &back, host)?;
@@ -215,7 +215,7 @@ fn open_tier(
     Ok((AnyTier::Through(Arc::new(tier)), fast))
 }
 
-/// The cache's file, which is created if it does not exist.
+/// Opens the cache's file, and creates it if it does not exist.
 fn open_cache_file(
     path: &Path,
     backing: &BackingFile,

@@ -1,13 +1,15 @@
-//! Tracks the blocks that are being read and written.
+//! Locks of block ranges that are being read and written.
 //!
-//! A device leaves it to its caller that the same bytes are not read and written at the same time,
-//! and clients of a server may ask for just that. A request waits for those before it that it
-//! overlaps, if one of the two writes: so a block is what one of them wrote, never a mixture.
-//! Requests wait only for earlier ones, and hold nothing meanwhile: reads that are done together
-//! take what they need not wait for. So there is no deadlock, and nobody waits forever.
+//! A device requires its caller to keep reads and writes of one byte apart, and clients of a server
+//! may ask for them at the same time. A request waits for earlier requests that it overlaps, if one
+//! of the two writes. So a block has the content of one write, never a mixture. Requests wait only
+//! for earlier ones, and hold nothing while they wait; reads that are done together take only
+//! ranges that need no wait. So there is no deadlock, and no request waits forever.
 
 use std::ops::Range;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use millpond_base::PastPoison;
 
 /// Ranges of blocks in use.
 #[derive(Debug, Default)]
@@ -48,15 +50,15 @@ pub(super) struct InUse<'r> {
 impl Ranges {
     fn held(&self) -> MutexGuard<'_, Held> {
         // Nothing below can panic between two steps.
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock().past_poison()
     }
 
-    /// Blocks to read, when nobody writes them.
+    /// Takes blocks to read, once nobody writes them.
     pub fn to_read(&self, blocks: Range<u64>) -> InUse<'_> {
         self.enter(blocks, false)
     }
 
-    /// Blocks to read, unless somebody writes them, or waits for it.
+    /// Takes blocks to read, unless another request writes them, or waits to.
     pub fn try_to_read(&self, blocks: Range<u64>) -> Option<InUse<'_>> {
         let mut held = self.held();
         let mine = Use { ticket: held.next, blocks, is_write: false };
@@ -69,7 +71,7 @@ impl Ranges {
         Some(InUse { ranges: self, ticket })
     }
 
-    /// Blocks to write, when nobody else uses them.
+    /// Takes blocks to write, once nobody else uses them.
     pub fn to_write(&self, blocks: Range<u64>) -> InUse<'_> {
         self.enter(blocks, true)
     }
@@ -85,7 +87,7 @@ impl Ranges {
         held.all.push(Use { blocks: mine.blocks.clone(), ..mine });
         while is_before(&held, &mine) {
             held.waiting += 1;
-            held = self.changed.wait(held).unwrap_or_else(PoisonError::into_inner);
+            held = self.changed.wait(held).past_poison();
             held.waiting -= 1;
         }
         InUse { ranges: self, ticket }

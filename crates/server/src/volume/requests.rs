@@ -15,27 +15,26 @@ use super::ranges::Ranges;
 use super::room::Room;
 use super::syncs::{Syncs, Wanted};
 
-/// Bytes of a block: a power of two within these.
+/// Allowed bytes per block: a power of two in this range.
 pub const BLOCK_BYTES: RangeInclusive<u32> = 512..=64 << 10;
 
-/// Bytes of zeros that a volume has, a multiple of every block.
+/// Size of the shared buffer of zeros, a multiple of every block size.
 pub(super) const ZEROS: usize = 1 << 20;
 
-/// Blocks in one request to the device: no more buffers go into one system call (`IOV_MAX`).
+/// Blocks in one request to the device: one system call takes no more buffers (`IOV_MAX`).
 const PARTS_MAX: usize = 256;
 
 /// A block device of bytes, for any number of threads.
 ///
-/// Requests that overlap may come at once: each block is what one of them wrote. What was written
-/// is durable when a flush that began afterwards has returned.
+/// Overlapping requests may run at the same time: each block then has the content of one of them. A
+/// write is durable once a flush that began after it has returned.
 pub struct Volume {
     pub(super) device: Arc<dyn Device>,
     pub(super) tier: Option<AnyTier>,
     pub(super) backing: Option<Arc<BackingFile>>,
-    /// The files that have what was written: flushes are confirmed as long as their names lead to
-    /// them.
+    /// The files with written data. Flushes are confirmed as long as their names lead to them.
     pub(super) files: Vec<Arc<dyn Device>>,
-    /// `true` once the log reports a displaced file.
+    /// Set once a displaced file has been logged.
     pub(super) displaced: AtomicBool,
     pub(super) block: u32,
     pub(super) length: u64,
@@ -43,7 +42,7 @@ pub struct Volume {
     pub(super) ranges: Ranges,
     pub(super) zeros: AlignedBuffer,
     pub(super) syncs: Syncs,
-    /// The first sync that failed: asking again proves nothing.
+    /// The first sync that failed: a later success would prove nothing.
     pub(super) sync_failed: OnceLock<DeviceError>,
     pub(super) counts: Counts,
 }
@@ -61,18 +60,18 @@ pub(super) struct Counts {
 /// Counters of a volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VolumeCounts {
-    /// Requests to read.
+    /// Read requests.
     pub reads: u64,
-    /// Bytes that they asked for.
+    /// Bytes requested by reads.
     pub read_bytes: u64,
-    /// Requests to write.
+    /// Write requests.
     pub writes: u64,
-    /// Bytes that they brought.
+    /// Bytes of writes.
     pub written_bytes: u64,
-    /// Blocks that were read since a write covers them in part.
+    /// Blocks that were read because a write covers them in part.
     pub partial_blocks: u64,
-    /// Syncs of the device, for flushes and for writes that are to be durable at once; those that
-    /// were asked for at the same time are one.
+    /// Syncs of the device, for flushes and for durable writes. Syncs requested at the same time
+    /// are one.
     pub syncs: u64,
 }
 
@@ -87,8 +86,8 @@ impl std::fmt::Debug for Volume {
 }
 
 impl Volume {
-    /// The whole blocks of `device`. `block` is within [`BLOCK_BYTES`]; others are taken for one
-    /// that is.
+    /// Returns a volume of the whole blocks of `device`. A `block` outside [`BLOCK_BYTES`] is
+    /// replaced with an allowed size.
     pub fn over(device: Arc<dyn Device>, block: u32, read_only: bool) -> Volume {
         let block = block.clamp(*BLOCK_BYTES.start(), *BLOCK_BYTES.end());
         let block = if block.is_power_of_two() { block } else { block.next_power_of_two() / 2 };
@@ -110,17 +109,17 @@ impl Volume {
         }
     }
 
-    /// Bytes, a multiple of a block.
+    /// Returns the length in bytes, a multiple of a block.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Bytes of a block.
+    /// Returns the bytes per block.
     pub fn block(&self) -> u32 {
         self.block
     }
 
-    /// Returns `true` if nothing can be written.
+    /// Returns `true` if writes are refused.
     pub fn is_read_only(&self) -> bool {
         self.read_only
     }
@@ -159,7 +158,7 @@ impl Volume {
     /// Checks that the volume accepts writes.
     ///
     /// # Errors
-    /// It is for reading only, or a sync failed.
+    /// The volume is read-only, or a sync failed.
     pub fn check_writable(&self) -> Result<(), VolumeError> {
         if self.read_only {
             return Err(VolumeError::ReadOnly);
@@ -170,7 +169,7 @@ impl Volume {
         }
     }
 
-    /// Memory for `length` bytes at `offset`, to be filled for [`Volume::write`].
+    /// Returns memory for `length` bytes at `offset`, to be filled for [`Volume::write`].
     pub fn room(&self, offset: u64, length: u32) -> Room {
         Room::new(offset, length, self.block)
     }
@@ -178,7 +177,7 @@ impl Volume {
     /// Reads `length` bytes at `offset`.
     ///
     /// # Errors
-    /// They are not within the volume, or the device failed.
+    /// The bytes are not within the volume, or the device failed.
     pub fn read(&self, offset: u64, length: u32) -> Result<Room, VolumeError> {
         self.check(offset, length.into())?;
         let mut room = self.room(offset, length);
@@ -190,11 +189,11 @@ impl Volume {
         Ok(room)
     }
 
-    /// Reads from each of these offsets that many bytes, all at the same time, as far as nobody
-    /// writes there.
+    /// Reads several ranges, each an offset and a length, at the same time, as far as nobody writes
+    /// there.
     ///
     /// # Errors
-    /// Of each as [`Volume::read`].
+    /// Each range fails like a [`Volume::read`].
     pub fn read_many(&self, wanted: &[(u64, u32)]) -> Vec<Result<Room, VolumeError>> {
         let (mut rooms, mut in_use) = (Vec::with_capacity(wanted.len()), Vec::new());
         for (offset, length) in wanted {
@@ -219,11 +218,12 @@ impl Volume {
         rooms.into_iter().zip(wanted).map(read).collect()
     }
 
-    /// Writes what is in `room`. With `is_durable`, what was written is durable when this returns.
-    /// `reason` is what the cache's policy goes by.
+    /// Writes the bytes in `room`. With `is_durable`, they are durable when this returns. `reason`
+    /// is a hint to the cache's policy.
     ///
     /// # Errors
-    /// It is not within the volume, or the device failed: any part may have been written.
+    /// The bytes are not within the volume, or the device failed: then any part may have been
+    /// written.
     pub fn write(
         &self,
         offset: u64,
@@ -248,18 +248,18 @@ impl Volume {
         if is_durable { self.sync_blocks(blocks) } else { Ok(()) }
     }
 
-    /// Makes what was written before durable.
+    /// Makes all earlier writes durable.
     ///
     /// # Errors
-    /// The device does not confirm it, now or earlier.
+    /// The device does not confirm the sync, or did not confirm an earlier one.
     pub fn flush(&self) -> Result<(), VolumeError> {
         self.synced(Wanted::All)
     }
 
-    /// Reads blocks so that the cache may have them.
+    /// Reads blocks for the cache, which may keep them.
     ///
     /// # Errors
-    /// They are not within the volume, or the device failed.
+    /// The bytes are not within the volume, or the device failed.
     pub fn prefetch(&self, offset: u64, length: u32) -> Result<(), VolumeError> {
         const STEP: u64 = 1 << 20;
         self.check(offset, length.into())?;
@@ -273,10 +273,10 @@ impl Volume {
         Ok(())
     }
 
-    /// Makes earlier writes into these bytes durable; others may become so, too.
+    /// Makes earlier writes into these bytes durable; other writes may become durable, too.
     ///
     /// # Errors
-    /// They are not within the volume, or as [`Volume::flush`].
+    /// The bytes are not within the volume, or the sync fails like a [`Volume::flush`].
     pub fn sync_range(&self, offset: u64, length: u32) -> Result<(), VolumeError> {
         self.check(offset, length.into())?;
         let block = u64::from(self.block);
@@ -325,12 +325,12 @@ impl Volume {
         Err(error)
     }
 
-    /// Returns `true` if all syncs were confirmed.
+    /// Returns `true` if all syncs so far were confirmed.
     pub(super) fn is_sound(&self) -> bool {
         self.sync_failed.get().is_none()
     }
 
-    /// Reads what is missing of the first and the last block.
+    /// Reads the missing parts of the first and the last block.
     fn complete(&self, room: &mut Room) -> Result<(), VolumeError> {
         let (before, behind) = room.others();
         let (first, block) = (room.first_block(), self.block as usize);
@@ -360,7 +360,7 @@ impl Volume {
         }
     }
 
-    /// Reads all blocks of rooms.
+    /// Reads all blocks of the rooms.
     fn read_rooms<'r>(
         &self,
         rooms: impl Iterator<Item = &'r mut Room>,

@@ -4,19 +4,18 @@ use std::ops::{Deref, DerefMut, Range};
 
 use millpond_device::AlignedBuffer;
 
-/// The bytes of a request, within memory for all blocks that they are in: so blocks that they
-/// cover in part are completed in place, and direct I/O needs no copy. Dereferences to the
-/// request's bytes.
+/// Bytes of a request, in a buffer of whole blocks. Blocks that the request covers in part are
+/// completed in place, and direct I/O needs no copy. Dereferences to the request's bytes.
 #[derive(Debug)]
 pub struct Room {
     buffer: AlignedBuffer,
-    /// The request's bytes within the buffer.
+    /// Position of the request's bytes in the buffer.
     bytes: Range<usize>,
     first_block: u64,
 }
 
 impl Room {
-    /// Zeros for `length` bytes at `offset` of a volume with blocks of `block` bytes.
+    /// Returns zeros for `length` bytes at `offset` of a volume with blocks of `block` bytes.
     pub(super) fn new(offset: u64, length: u32, block: u32) -> Room {
         let (block, head) = (u64::from(block), offset % u64::from(block));
         let all = (head + u64::from(length)).next_multiple_of(block);
@@ -28,22 +27,22 @@ impl Room {
         }
     }
 
-    /// Bytes of memory that a request of `length` bytes takes at most.
+    /// Returns the most bytes of memory that a request of `length` bytes can take.
     pub fn bytes_max(length: u32, block: u32) -> u64 {
         u64::from(length) + 2 * u64::from(block)
     }
 
-    /// All blocks.
+    /// Returns all blocks, including the bytes around the request.
     pub(super) fn whole(&mut self) -> &mut [u8] {
         &mut self.buffer
     }
 
-    /// All blocks.
+    /// Returns all blocks, including the bytes around the request.
     pub(super) fn whole_ref(&self) -> &[u8] {
         &self.buffer
     }
 
-    /// Of the whole, what is not the request's: before it, and behind it.
+    /// Returns the byte ranges of the buffer before and behind the request.
     pub(super) fn others(&self) -> (Range<usize>, Range<usize>) {
         (0..self.bytes.start, self.bytes.end..self.buffer.len())
     }
@@ -52,7 +51,7 @@ impl Room {
         self.first_block
     }
 
-    /// The blocks, by number.
+    /// Numbers of the blocks.
     pub(super) fn blocks(&self, block: u32) -> Range<u64> {
         let count = self.buffer.len() as u64 / u64::from(block.max(1));
         self.first_block..self.first_block + count

@@ -1,12 +1,14 @@
-//! Syncs that are asked for at the same time, which are one.
+//! Shared syncs: syncs that are requested at the same time are one.
 //!
-//! A sync makes durable what was written before it began. So those that are asked for while one is
-//! under way wait for the next one, and share it.
+//! A sync makes durable everything written before it began. So requests that arrive during a sync
+//! wait for the next one, and share it.
 
 use std::ops::Range;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// Range to sync: these bytes, or all.
+use millpond_base::PastPoison;
+
+/// Range to sync: some bytes, or all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
     All,
@@ -34,7 +36,7 @@ pub(super) struct Syncs {
 struct State {
     /// Range of the next sync.
     next: Wanted,
-    /// Syncs that have begun, and that have ended.
+    /// Number of syncs begun.
     begun: u64,
     ended: u64,
 }
@@ -48,19 +50,19 @@ impl Default for Syncs {
 
 impl Syncs {
     fn state(&self) -> MutexGuard<'_, State> {
-        // The one that syncs is counted as ended even if it panics.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        // A sync is counted as ended even if it panics.
+        self.state.lock().past_poison()
     }
 
-    /// Returns when a sync for `wanted` that began after the call has ended: by `sync`, or by
-    /// somebody else's. Whether it was of use that one has noted.
+    /// Returns after a sync for `wanted` that began after the call: run with `sync`, or by another
+    /// caller. The caller that ran it records its result.
     pub fn share(&self, wanted: Wanted, sync: impl FnOnce(Wanted)) {
         let mut state = self.state();
         state.next.join(wanted);
         let mine = state.begun + 1;
         while state.ended < mine {
             if state.begun > state.ended {
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.changed.wait(state).past_poison();
                 continue;
             }
             state.begun += 1;

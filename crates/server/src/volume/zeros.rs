@@ -1,4 +1,4 @@
-//! Zeros, and ranges that are of no use any more.
+//! Zeroing and trimming of ranges.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -9,14 +9,14 @@ use millpond_device::{DeviceError, WriteRequest};
 use super::error::VolumeError;
 use super::requests::{Volume, ZEROS};
 
-/// Bytes that are made zeros while their blocks are held.
+/// Bytes zeroed at a time, while their blocks are held.
 const STEP: u64 = 16 << 20;
 
 impl Volume {
-    /// Makes bytes zeros; unless `keeps_room`, whole blocks of them may become a hole of the file.
+    /// Zeroes bytes. Unless `keeps_room`, whole blocks of them may become a hole of the file.
     ///
     /// # Errors
-    /// As [`Volume::write`].
+    /// Same as [`Volume::write`].
     pub fn write_zeros(
         &self,
         offset: u64,
@@ -41,11 +41,11 @@ impl Volume {
         if is_durable { self.sync_blocks(offset / block..end.div_ceil(block)) } else { Ok(()) }
     }
 
-    /// Bytes are of no use any more: whole blocks of them become zeros, and a hole of the file
-    /// where it can have one; the rest stays what it is.
+    /// Discards bytes: whole blocks become zeros, and a hole where the file can have one. Partial
+    /// blocks keep their content.
     ///
     /// # Errors
-    /// As [`Volume::write`].
+    /// Same as [`Volume::write`].
     pub fn trim(&self, offset: u64, length: u32, is_durable: bool) -> Result<(), VolumeError> {
         self.check_writable()?;
         self.check(offset, length.into())?;
@@ -80,7 +80,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Zeros of no page: a cache drops its copies, and the backing file may have a hole there.
+    /// Writes zeros of no page: a cache drops its copies, and the backing file may get a hole.
     fn write_untagged(&self, range: Range<u64>) -> Result<(), DeviceError> {
         let mut parts = Vec::new();
         let mut left = (range.end - range.start) as usize;

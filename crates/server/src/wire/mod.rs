@@ -1,4 +1,4 @@
-//! Sockets, and their bytes with time limits and under TLS: for the server and for the client.
+//! Sockets and their streams, with time limits and TLS, for both server and client.
 
 mod socket;
 mod stream;

@@ -1,4 +1,4 @@
-//! A connected socket of either kind.
+//! A connected socket: TCP or Unix.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -15,11 +15,11 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// Makes the best of the connection: replies leave at once, and a peer whose machine is gone is
-    /// noticed some time.
+    /// Sets options of the connection: replies are sent without delay, and a dead peer is noticed
+    /// in time.
     pub fn tune(&self) {
         if let Socket::Tcp(stream) = self {
-            // Advice: all works without.
+            // Optional: everything works without it.
             let _ = stream.set_nodelay(true);
             let _ = rustix::net::sockopt::set_socket_keepalive(stream, true);
         }
@@ -39,9 +39,9 @@ impl Socket {
         }
     }
 
-    /// Ends reads, writes or both, those that wait, too.
+    /// Ends reads, writes or both, including those that are waiting.
     pub fn shut_down(&self, how: Shutdown) {
-        // It is closed already, or will be.
+        // The socket is closed already, or will be.
         let _ = match self {
             Socket::Unix(stream) => stream.shutdown(how),
             Socket::Tcp(stream) => stream.shutdown(how),
@@ -55,7 +55,8 @@ impl Socket {
         }
     }
 
-    /// Sends some of the bytes; unless it `waits`, what is taken at once.
+    /// Sends some of the bytes. Unless it `waits`, sends only as much as the socket accepts at
+    /// once.
     pub fn send(&self, parts: &[IoSlice<'_>], waits: bool) -> io::Result<usize> {
         let flags = if waits { SendFlags::empty() } else { SendFlags::DONTWAIT };
         let (flags, mut none) = (flags | SendFlags::NOSIGNAL, SendAncillaryBuffer::default());

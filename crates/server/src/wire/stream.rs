@@ -1,4 +1,4 @@
-//! A connection's bytes, with a time limit while it is young.
+//! Byte streams of a connection, with a time limit during the handshake.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::Shutdown;
@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 use super::socket::Socket;
 use super::tls::Tls;
 
-/// Bytes that are encrypted at once, at most.
+/// Maximum bytes that are encrypted at once.
 const TOGETHER: usize = 64 << 10;
 
-/// A connection's two streams. Clones are of the same connection: one thread reads, and one writes.
+/// The two streams of a connection. Clones share it: one thread reads, and one writes.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
     raw: Raw,
     tls: Option<Arc<Tls>>,
 }
 
-/// The streams as they are on the socket.
+/// The unencrypted streams on the socket.
 #[derive(Clone, Debug)]
 struct Raw {
     socket: Arc<Socket>,
-    /// Until when all reads must be over.
+    /// Time by which all reads must end.
     deadline: Option<Instant>,
 }
 
@@ -31,8 +31,7 @@ impl Wire {
         Wire { raw: Raw { socket, deadline: None }, tls: None }
     }
 
-    /// From now on all reads together, and each write, take no longer than this; `None`: as long as
-    /// they like.
+    /// Limits the time of all further reads together, and of each write; `None` removes the limit.
     pub fn limit(&mut self, limit: Option<Duration>) -> io::Result<()> {
         self.raw.deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
         if limit.is_none() {
@@ -41,7 +40,7 @@ impl Wire {
         self.raw.socket.set_write_timeout(limit)
     }
 
-    /// Goes on under TLS, after its handshake.
+    /// Continues under TLS, after its handshake.
     pub fn begin_tls(&mut self, tls: Tls) -> io::Result<()> {
         tls.complete(&mut self.raw)?;
         self.tls = Some(Arc::new(tls));
@@ -58,7 +57,8 @@ impl Wire {
         self.tls.is_none()
     }
 
-    /// Sends some of the bytes. Plain ones that are not to wait are what the socket takes at once.
+    /// Sends some of the bytes. On a plain stream that does not wait, sends as much as the socket
+    /// accepts at once.
     pub fn send(&self, parts: &[IoSlice<'_>], waits: bool) -> io::Result<usize> {
         let Some(tls) = &self.tls else { return self.raw.socket.send(parts, waits) };
         let mut together = Vec::new();
@@ -70,7 +70,7 @@ impl Wire {
         Ok(together.len())
     }
 
-    /// Ends writes; the peer gets all that was written.
+    /// Ends writes; the peer still gets everything written before.
     pub fn finish(&self) {
         if let Some(tls) = &self.tls {
             // The peer may be gone already.
@@ -79,7 +79,7 @@ impl Wire {
         self.shut_down(Shutdown::Write);
     }
 
-    /// Reads `N` bytes; `None` where the stream ends before the first one.
+    /// Reads `N` bytes; `None` if the stream ends before the first one.
     pub fn read_array<const N: usize>(reader: &mut impl Read) -> io::Result<Option<[u8; N]>> {
         let mut bytes = [0; N];
         let mut done = 0;
@@ -95,7 +95,7 @@ impl Wire {
         Ok(Some(bytes))
     }
 
-    /// Reads `count` bytes that nobody wants.
+    /// Reads and discards `count` bytes.
     pub fn skip(reader: &mut impl Read, count: u64) -> io::Result<()> {
         match io::copy(&mut reader.take(count), &mut io::sink())? {
             skipped if skipped == count => Ok(()),

@@ -1,23 +1,24 @@
-//! TLS within a connection's bytes: certificates, and the records of one connection.
+//! TLS: certificates, and the records of a connection.
 
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use millpond_base::PastPoison;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig};
 
-/// Bytes of a record, and of what is read at once.
+/// Bytes per record, and per read.
 const RECORD: usize = 16 << 10;
 
 /// Certificates that cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// A file cannot be read, or has no such thing.
+    /// A file cannot be read, or lacks the expected content.
     #[error("{} has no {what}: {why}", path.display())]
     File {
         /// The file.
@@ -27,17 +28,17 @@ pub enum TlsError {
         /// The fault.
         why: String,
     },
-    /// They do not fit each other.
+    /// The certificate and the key do not match.
     #[error("certificate {} and key {} are of no use: {why}", cert.display(), key.display())]
     Mismatch {
         /// The certificate's file.
         cert: PathBuf,
-        /// The key's.
+        /// The key's file.
         key: PathBuf,
         /// The fault.
         why: String,
     },
-    /// The host's name cannot be one in a certificate.
+    /// The host name is not valid in a certificate.
     #[error("'{host}' is neither a name nor an address that a certificate could be for")]
     Host {
         /// The name.
@@ -71,7 +72,7 @@ fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// A server's certificate, and whose clients it lets in.
+/// A server's certificate, and the roots of its clients' certificates.
 #[derive(Clone, Debug)]
 pub struct TlsServer {
     config: Arc<ServerConfig>,
@@ -80,7 +81,7 @@ pub struct TlsServer {
 
 impl TlsServer {
     /// Reads PEM files: the server's certificate (with those between it and its root), its private
-    /// key, and the roots of clients' certificates. Without the latter clients need none.
+    /// key, and the roots of clients' certificates. Without the roots, clients need no certificate.
     ///
     /// # Errors
     /// A file cannot be read or used.
@@ -116,7 +117,7 @@ impl TlsServer {
     }
 }
 
-/// Whom a client trusts, and who it is.
+/// A client's trusted roots, and its own certificate.
 #[derive(Clone, Debug)]
 pub(crate) struct TlsClient {
     config: Arc<ClientConfig>,
@@ -124,8 +125,8 @@ pub(crate) struct TlsClient {
 }
 
 impl TlsClient {
-    /// Reads `ca-cert.pem` in `folder`, and `client-cert.pem` and `client-key.pem` if they are
-    /// there, for the server called `host`.
+    /// Reads `ca-cert.pem` in `folder`, and `client-cert.pem` and `client-key.pem` if they exist,
+    /// for the server called `host`.
     pub fn open(folder: &Path, host: &str) -> Result<TlsClient, TlsError> {
         let wrong_host = |_| TlsError::Host { host: host.to_string() };
         let server = match host.parse::<IpAddr>() {
@@ -155,25 +156,25 @@ impl TlsClient {
     }
 }
 
-/// The records of a connection. One thread reads, and one writes; neither waits for the socket with
-/// what the other one needs.
+/// The records of a connection. One thread reads, and one writes. Neither holds a lock that the
+/// other needs while it waits for the socket.
 #[derive(Debug)]
 pub(crate) struct Tls {
     state: Mutex<State>,
-    /// Held from making records until they are sent: they must go in order.
+    /// Held from the creation of records until they are sent, since they must be sent in order.
     sending: Mutex<()>,
 }
 
 #[derive(Debug)]
 struct State {
     connection: Connection,
-    /// What was received and not looked at, from `at` on.
+    /// Received bytes that are not processed yet, from `at` on.
     received: Vec<u8>,
     at: usize,
 }
 
 impl State {
-    /// Looks at some of what was received; `false`: there is nothing.
+    /// Processes some received bytes; `false` if there are none.
     fn take_in(&mut self) -> io::Result<bool> {
         let State { connection, received, at } = self;
         let mut rest = received.get(*at..).unwrap_or(&[]);
@@ -185,7 +186,7 @@ impl State {
         Ok(true)
     }
 
-    /// Records that are to be sent.
+    /// Returns the records to be sent.
     fn outgoing(&mut self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         while self.connection.wants_write() {
@@ -202,18 +203,18 @@ impl Tls {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A thread that panicked in between has broken its connection, no other one.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        // A thread that panicked in between has broken only its own connection.
+        self.state.lock().past_poison()
     }
 
-    /// Sends records that are due.
+    /// Sends due records.
     fn send_due(&self, raw: &mut impl Write) -> io::Result<()> {
-        let _sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        let _sending = self.sending.lock().past_poison();
         let bytes = self.state().outgoing()?;
         if bytes.is_empty() { Ok(()) } else { raw.write_all(&bytes) }
     }
 
-    /// Receives more; what goes wrong with it the peer is told.
+    /// Receives more bytes, and reports faults in them to the peer.
     fn receive(&self, raw: &mut (impl Read + Write)) -> io::Result<()> {
         let mut room = vec![0; RECORD];
         let count = raw.read(&mut room)?;
@@ -229,13 +230,13 @@ impl Tls {
     fn take_in(&self, raw: &mut impl Write) -> io::Result<bool> {
         let taken = self.state().take_in();
         if taken.is_err() {
-            // The alert. That it may not arrive changes nothing.
+            // Sends the alert; it does not matter if that fails.
             let _ = self.send_due(raw);
         }
         taken
     }
 
-    /// Shakes hands.
+    /// Completes the handshake.
     pub fn complete(&self, raw: &mut (impl Read + Write)) -> io::Result<()> {
         loop {
             self.send_due(raw)?;
@@ -248,7 +249,7 @@ impl Tls {
         }
     }
 
-    /// Reads bytes; 0: the peer has said that there are no more.
+    /// Reads bytes; 0 if the peer has ended its stream.
     pub fn read(&self, raw: &mut (impl Read + Write), bytes: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.state().connection.reader().read(bytes) {
@@ -263,9 +264,9 @@ impl Tls {
         }
     }
 
-    /// Sends bytes, all of them.
+    /// Sends all bytes.
     pub fn write(&self, raw: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
-        let _sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        let _sending = self.sending.lock().past_poison();
         for piece in bytes.chunks(RECORD) {
             let records = {
                 let mut state = self.state();
@@ -277,7 +278,7 @@ impl Tls {
         Ok(())
     }
 
-    /// Says that there are no more bytes.
+    /// Tells the peer that the stream ends.
     pub fn finish(&self, raw: &mut impl Write) -> io::Result<()> {
         self.state().connection.send_close_notify();
         self.send_due(raw)

@@ -1,9 +1,9 @@
-//! A device and a cache become one, are opened again, and part.
+//! Attaching a cache to a device, opening the pair again, and detaching it.
 //!
 //! The cache's header and the mark on the device below carry the same uuid and generation. The
-//! header goes first: while it says *opening*, the mark may be of this generation or the one
-//! before. So a device or a cache of another time is told from the right one; unless it was copied
-//! while the two were open, in that same generation.
+//! header is written first: while its state is *opening*, the mark may be of this generation or the
+//! one before. So a device or a cache of another time is recognised, unless it was copied while the
+//! pair was open in that same generation.
 
 use std::sync::Arc;
 
@@ -29,11 +29,11 @@ use crate::write_back::format::{Header, Journal, Kind, Record, State, load_direc
 
 impl BackDevice {
     /// Opens a tier above `below`, with its cache on `fast`. The cache is the one that `below` was
-    /// opened with last. If there was none, it may be empty, or belong to a tier that is of no use
-    /// any more.
+    /// last opened with. If there was none, `fast` may be empty, or hold a tier that is no longer
+    /// needed.
     ///
     /// # Errors
-    /// There is no room, the two do not belong together, or one of them fails.
+    /// The cache has no room, the two do not belong together, or one of them fails.
     pub fn open(
         below: Arc<dyn Device>,
         fast: Arc<dyn Device>,
@@ -81,7 +81,7 @@ impl BackDevice {
     /// Returns `true` if `fast`, as the second tier of `below`, has data that `below` lacks.
     ///
     /// # Errors
-    /// As [`BackDevice::open`].
+    /// Same as [`BackDevice::open`].
     pub fn is_pair(below: &dyn Device, fast: &dyn Device) -> Result<bool, TierError> {
         Ok(pair(below, fast)?.is_some())
     }
@@ -90,7 +90,7 @@ impl BackDevice {
     /// does.
     ///
     /// # Errors
-    /// As [`BackDevice::open`].
+    /// Same as [`BackDevice::open`].
     pub fn options_of(
         below: &dyn Device,
         fast: &dyn Device,
@@ -101,15 +101,15 @@ impl BackDevice {
         Ok(Some(TierOptions { bytes, page_bytes, unit, seed: 0, writes_back: true }))
     }
 
-    /// Writes everything to the device below, which is whole then, and the cache is of no use any
-    /// more. Nothing else is read or written meanwhile, or later.
+    /// Writes everything to the device below, which is then complete without the cache. Nothing
+    /// else may be read or written during the call or after it.
     ///
     /// # Errors
     /// A device fails. The two still belong together, and all synced bytes are there.
     pub fn give_up(&self) -> Result<(), DeviceError> {
         self.is_closed.store(true, Ordering::Release);
         self.destage_all()?;
-        // All but the first sector: without that the device is not whole, and marked as such.
+        // Everything but the first sector: without it the device is incomplete, and marked as such.
         let first = self.read_own(0, self.pinned_bytes as usize)?;
         let mut marked = AlignedBuffer::new(first.len());
         marked.copy_from_slice(&first);
@@ -130,8 +130,8 @@ impl BackDevice {
     }
 }
 
-/// The header of the cache on `fast` and the mark's generation, if it and `below` belong together;
-/// `None` if they have nothing that the other needs.
+/// Reads the header of the cache on `fast` and the mark's generation, if it and `below` belong
+/// together. `None` if neither has data that the other needs.
 fn pair(below: &dyn Device, fast: &dyn Device) -> Result<Option<(Header, u64)>, TierError> {
     let mark = BackMark::of(below)?;
     let header = match Header::load(fast)? {
@@ -145,7 +145,7 @@ fn pair(below: &dyn Device, fast: &dyn Device) -> Result<Option<(Header, u64)>, 
     match (header, mark) {
         (None, None) => Ok(None),
         (None, Some(mark)) => Err(TierError::CacheMissing { path: store, cache: mark.cache }),
-        // The two had been about to become one, or to part, and the device is whole.
+        // Attaching or detaching was interrupted, and the device is complete.
         (Some(Header { state: State::Opening, generation: 1, .. }), None)
         | (Some(Header { state: State::Leaving, .. }), None) => Ok(None),
         (Some(header), Some(mark)) if is_its(&header, &mark) => Ok(Some((header, mark.generation))),
@@ -159,7 +159,7 @@ fn is_its(header: &Header, mark: &BackMark) -> bool {
     header.uuid == mark.uuid && (mark.generation == header.generation || is_last)
 }
 
-/// A device and a cache that are one.
+/// A device and its cache.
 struct Attached {
     header: Header,
     /// Copies in the cache.
@@ -168,18 +168,18 @@ struct Attached {
     cut_off: u64,
 }
 
-/// Makes a pair of a device that is whole and a cache that is of no use.
+/// Attaches a cache without data to a complete device.
 fn found(below: &dyn Device, fast: &dyn Device, layout: BackLayout) -> Result<Attached, TierError> {
     let bytes = u64::from(layout.slots.slot_bytes);
     let begin = layout.slots_begin();
     if fast.length() < begin + bytes {
         fast.grow(begin + bytes)?;
     }
-    // First of all, the file is a tier's: whatever comes of it, it can be made anew.
+    // The file becomes a tier's first: whatever happens then, it can be created again.
     let mut header = Header::new(layout, new_uuid());
     header.state = State::Over;
     header.store(fast)?;
-    // As long as what tells that there is nothing yet.
+    // Long enough for a mark, even if the store is still empty.
     let least = bytes.max(4096);
     if below.length() < least {
         below.grow(least)?;
@@ -209,7 +209,7 @@ fn open_again(
 ) -> Result<Attached, TierError> {
     let mut records = load_directory(fast, &header)?;
     let is_closed = header.state == State::Closed;
-    // What was cut off is nowhere; it may have been cut off durably, and the directory not changed.
+    // Data that was cut off is nowhere. The cut may be durable, and the directory may not show it.
     let length = below.length();
     let end = |entry: &Entry| entry.offset.saturating_add(u64::from(entry.length));
     let lies_behind = |record: &&Record| record.kind != Kind::Clean && end(&record.entry) > length;
@@ -238,7 +238,8 @@ fn open_again(
     let kept: Vec<Record> =
         records.iter().filter(|record| record.kind != Kind::Clean).copied().collect();
     header.state = State::Opening;
-    // The mark's, not the header's: an opening may have been interrupted between the two.
+    // The mark's generation, not the header's: an opening may have been interrupted between the
+    // two.
     header.generation = generation + 1;
     header.store_snapshot(fast, &kept)?;
     set_mark(below, fast, &header)?;
@@ -247,7 +248,7 @@ fn open_again(
     Ok(Attached { header, records, cut_off })
 }
 
-/// Puts the mark in the place of the first sector of `below`, durably; nothing else changes there.
+/// Puts the mark in the place of the first sector of `below`, durably. Nothing else changes there.
 fn set_mark(below: &dyn Device, fast: &dyn Device, header: &Header) -> Result<(), DeviceError> {
     let bytes = (MARK_BYTES as u64).next_multiple_of(below.alignment().offset.max(1));
     let mut block = AlignedBuffer::new(bytes as usize);

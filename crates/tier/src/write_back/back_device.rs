@@ -2,27 +2,28 @@
 //! writes on a fast one.
 //!
 //! 1. **Synced bytes survive**, on the two devices together. `sync` returns when the copies of all
-//!    pages written before are durable in the cache, and a directory that names them.
+//!    pages written before are durable in the cache, and so is a directory that names them.
 //! 2. **A slot that the directory names is not written to.** Each write of a page goes to a new
-//!    slot; the old one is free when a later directory is durable.
-//! 3. **A place leaves the directory after storage has it, durably**, or when nobody needs its
+//!    slot; the old one becomes free once a later directory is durable.
+//! 3. **A place leaves the directory once storage has it, durably**, or when nobody needs its
 //!    contents.
 //! 4. **Storage below is marked**: its first sector is in the cache until the tier is given up, so
-//!    that nobody takes it for whole (`back_mark`).
-//! 5. **A copy is proven** by its checksum each time it is read. Of one that storage has, too, that
-//!    is read instead; another is an error.
-//! 6. **A failed sync is final**: no later one says that something is durable.
+//!    that nobody takes the storage for complete (`back_mark`).
+//! 5. **A copy is verified** by its checksum each time it is read. If it is wrong, a clean copy's
+//!    page is read from storage instead; a dirty copy is an error.
+//! 6. **A failed sync is final**: no later one confirms durability.
 //!
-//! A write that is no page, or finds no slot, goes to storage; its place leaves the directory when
-//! that is durable. The mutex of the tables is held for steps of them only, never during I/O. Locks
-//! are taken in this order: writes to the beginning of the device, destaging, the journal, the
-//! tables.
+//! A write that is not a page, or finds no slot, goes to storage; its place leaves the directory
+//! once that write is durable. The mutex of the tables is held only for steps of them, never during
+//! I/O. Locks are taken in this order: writes to the beginning of the device, destaging, the
+//! journal, the tables.
 
 use std::ops::{Deref, DerefMut, Range};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use millpond_base::sync::{Condvar, Mutex, MutexGuard};
 use millpond_base::{Mark, PageId};
@@ -36,7 +37,7 @@ use crate::waiting::Waiting;
 use crate::write_back::bell::Bell;
 use crate::write_back::format::{Journal, State};
 
-/// Bytes that may wait to be discarded at most, however small the cache is.
+/// Bytes that may wait to be discarded, however small the cache is.
 const SUPERSEDED_LEAST: u64 = 1 << 20;
 
 /// Longest wait for the end of a pending read or write, before the waiting copies are written.
@@ -49,7 +50,7 @@ pub struct BackDevice {
     pub(super) fast: Arc<dyn Device>,
     pub(super) layout: BackLayout,
     pub(super) cache: Mutex<Cache>,
-    /// A read or a write of a slot has ended, for which a thread waits.
+    /// Notified when a read or a write of a slot has ended while a thread waits for it.
     pub(super) arrival: Condvar,
     pub(super) journal: Mutex<Journal>,
     /// Held while extents are written to storage.
@@ -61,16 +62,16 @@ pub struct BackDevice {
     /// Bytes at the beginning of the device that stay in the cache.
     pub(super) pinned_bytes: u64,
     pub(super) spare_slots: usize,
-    /// Something was written to storage, and not synced.
+    /// Set while writes to storage are not synced.
     pub(super) below_is_ahead: AtomicBool,
-    /// A copy was written, and not synced.
+    /// Set while copies in the cache are not synced.
     pub(super) fast_is_ahead: AtomicBool,
-    /// Rings when there may be something to do for the thread that destages.
+    /// Rings when the destaging thread may have work.
     pub(super) bell: Bell,
     pub(super) has_failed: AtomicBool,
     pub(super) is_closed: AtomicBool,
     pub(super) errors: AtomicU32,
-    /// Copies that were dropped when it was opened.
+    /// Copies dropped at opening.
     pub(super) cut_off: u64,
 }
 
@@ -84,8 +85,7 @@ impl std::fmt::Debug for BackDevice {
     }
 }
 
-/// The tables, held. A thread that waits for a slot is notified of an arrival when the guard is
-/// dropped.
+/// The locked tables. Dropping the guard notifies a thread that waits for a slot if one arrived.
 pub(crate) struct CacheGuard<'c> {
     cache: MutexGuard<'c, Cache>,
     arrival: &'c Condvar,
@@ -135,33 +135,33 @@ impl BackDevice {
         self.cache().record();
     }
 
-    /// Takes what was recorded.
+    /// Takes the recorded requests.
     pub fn recorded(&self) -> Vec<(PageId, Mark)> {
         self.cache().recorded()
     }
 
-    /// Verifies the tables and the policy, while nothing is read or written.
+    /// Verifies the tables and the policy. No read or write may be in progress.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the inconsistency.
     pub fn check(&self) -> Result<(), String> {
         self.cache().check()
     }
 
     pub(crate) fn cache(&self) -> CacheGuard<'_> {
         // A thread that panicked between two steps of the tables is a bug in them.
-        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = self.cache.lock().past_poison();
         CacheGuard { cache, arrival: &self.arrival }
     }
 
     /// Waits for a pending read or write of a slot to end, unless one has ended since the count was
     /// `seen`. Returns `true` if another look at the slots is worth it; `false` if none is pending.
     pub(super) fn await_arrival(&self, seen: u64) -> bool {
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.cache.lock().past_poison();
         if cache.tables.arrivals == seen && cache.tables.is_under_way() {
             cache.tables.awaited = Some(seen);
             let waited = self.arrival.wait_timeout(cache, LOOK_AGAIN);
-            cache = waited.unwrap_or_else(PoisonError::into_inner).0;
+            cache = waited.past_poison().0;
         }
         cache.tables.awaited = None;
         cache.tables.arrivals != seen || cache.tables.is_under_way()
@@ -198,7 +198,7 @@ impl BackDevice {
         if end <= self.fast.length() {
             return Ok(());
         }
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         if end <= self.fast.length() {
             return Ok(());
         }
@@ -207,7 +207,7 @@ impl BackDevice {
         grown
     }
 
-    /// The file cannot be so long that it has this slot, which was taken.
+    /// Records that the file cannot grow to this slot, which was taken.
     pub(super) fn no_room_for(&self, slot: u32, error: &DeviceError) {
         self.errors.fetch_add(1, Ordering::Relaxed);
         let mut cache = self.cache();

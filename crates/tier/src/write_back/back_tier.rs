@@ -1,15 +1,16 @@
-//! A tier that writes back, with a thread that writes to storage ahead of need.
+//! A write-back tier with a thread that writes to storage ahead of need.
 //!
 //! The thread starts when fewer than half of the spare slots (an eighth of all) are free. It writes
-//! copies without an owner, 32 at a time, in the order of their places: those whose pages the
+//! copies without an owner, 32 at a time, in the order of their places: first those whose pages the
 //! policy has evicted, and if need be those whose pages are elsewhere now. Copies that the policy
-//! keeps stay dirty, so it decides as it would without the thread, and as in the model.
+//! keeps stay dirty. So the policy decides as it would without the thread, and as in the model.
 
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::thread::{Builder, JoinHandle};
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_device::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
@@ -46,11 +47,11 @@ impl Deref for BackTier {
 
 impl BackTier {
     /// Opens a tier above `below`, with its cache on `fast`. The cache is the one that `below` was
-    /// opened with last. If there was none, it may be empty, or belong to a tier that is of no use
-    /// any more.
+    /// last opened with. If there was none, `fast` may be empty, or hold a tier that is no longer
+    /// needed.
     ///
     /// # Errors
-    /// There is no room, the two do not belong together, or one of them fails.
+    /// The cache has no room, the two do not belong together, or one of them fails.
     pub fn open(
         below: Arc<dyn Device>,
         fast: Arc<dyn Device>,
@@ -62,7 +63,7 @@ impl BackTier {
     }
 
     /// Adds a thread that writes to storage ahead of need, until the tier is closed, given up or
-    /// dropped. Without it, writers do so when there is no room.
+    /// dropped. Without it, writers do this when there is no room.
     #[must_use]
     pub fn destaging_ahead(self) -> BackTier {
         let device = self.device.clone();
@@ -70,7 +71,7 @@ impl BackTier {
         match thread.spawn(move || destage_ahead(&device)) {
             Ok(thread) => {
                 self.device.bell.listen(true);
-                *self.destager.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+                *self.destager.lock().past_poison() = Some(thread);
             }
             Err(error) => tracing::warn!(%error, "the second tier does without its thread"),
         }
@@ -80,7 +81,7 @@ impl BackTier {
     /// Returns `true` if `fast`, as the second tier of `below`, has data that `below` lacks.
     ///
     /// # Errors
-    /// As [`BackTier::open`].
+    /// Same as [`BackTier::open`].
     pub fn is_pair(below: &dyn Device, fast: &dyn Device) -> Result<bool, TierError> {
         BackDevice::is_pair(below, fast)
     }
@@ -89,7 +90,7 @@ impl BackTier {
     /// does.
     ///
     /// # Errors
-    /// As [`BackTier::open`].
+    /// Same as [`BackTier::open`].
     pub fn options_of(
         below: &dyn Device,
         fast: &dyn Device,
@@ -97,8 +98,8 @@ impl BackTier {
         BackDevice::options_of(below, fast)
     }
 
-    /// Writes everything to the device below, which is whole then, and the cache is of no use any
-    /// more. Nothing else is read or written meanwhile, or later.
+    /// Writes everything to the device below, which is then complete without the cache. Nothing
+    /// else may be read or written during the call or after it.
     ///
     /// # Errors
     /// A device fails. The two still belong together, and all synced bytes are there.
@@ -111,7 +112,7 @@ impl BackTier {
     fn end_thread(&self) {
         self.device.bell.end();
         self.device.bell.listen(false);
-        let thread = self.destager.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.destager.lock().past_poison().take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the second tier's thread ended by a panic");
         }

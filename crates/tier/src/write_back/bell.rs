@@ -1,8 +1,7 @@
-//! Tells a thread that there may be work, or that it is to end.
-
-use std::sync::PoisonError;
+//! An event that wakes a thread for possible work, or ends it.
 use std::time::Duration;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::atomic::{AtomicBool, Ordering};
 use millpond_base::sync::{Condvar, Mutex, MutexGuard};
 
@@ -16,20 +15,20 @@ struct State {
 #[derive(Default)]
 pub(super) struct Bell {
     state: Mutex<State>,
-    /// Notified when the bell rings, or when the thread is to end.
+    /// Notified when the bell rings, or when the thread has to end.
     changed: Condvar,
-    /// The thread is to end.
+    /// Notified when the thread has to end.
     over: Condvar,
-    /// True if a thread listens.
+    /// Set while a thread listens.
     has_listener: AtomicBool,
 }
 
 impl Bell {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
-    /// A thread listens from now on, or not any more.
+    /// Records that a thread starts or stops listening.
     pub(super) fn listen(&self, listens: bool) {
         self.has_listener.store(listens, Ordering::Release);
     }
@@ -43,7 +42,7 @@ impl Bell {
         self.changed.notify_all();
     }
 
-    /// The thread is to end.
+    /// Asks the thread to end.
     pub(super) fn end(&self) {
         self.state().is_over = true;
         self.changed.notify_all();
@@ -54,22 +53,22 @@ impl Bell {
         self.state().is_over
     }
 
-    /// Waits until it rings; returns whether the thread is to go on. A ring while the thread was at
-    /// work counts.
+    /// Waits for a ring; returns `false` if the thread has to end. A ring during the thread's work
+    /// counts.
     pub(super) fn wait(&self) -> bool {
         let mut state = self.state();
         while !state.has_rung && !state.is_over {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state).past_poison();
         }
         state.has_rung = false;
         !state.is_over
     }
 
-    /// Waits for a while, or until the thread is to end.
+    /// Waits for a while, or until the thread has to end.
     pub(super) fn pause(&self, time: Duration) {
         let state = self.state();
         if !state.is_over {
-            // A wait that ends before its time has the thread try again before it.
+            // After a wait that ends early, the thread only tries again sooner.
             drop(self.over.wait_timeout(state, time));
         }
     }

@@ -1,12 +1,12 @@
-//! Extents that nobody's page is any more are written to storage, so that their slots can be used
-//! again.
+//! Destaging: extents whose pages were evicted or moved are written to storage, to free their
+//! slots.
 //!
-//! A slot is free when storage durably has its contents, and the durable directory does not name it
+//! A slot is free once storage durably has its contents, and the durable directory does not name it
 //! any more: three syncs for a batch of slots.
 
 use std::io::{IoSlice, IoSliceMut};
-use std::sync::PoisonError;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::MutexGuard;
 use millpond_base::sync::atomic::Ordering;
 use millpond_device::{AlignedBuffer, DeviceError, ReadRequest, WriteRequest};
@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::dirty::Extent;
 use crate::write_back::back_device::BackDevice;
 
-/// Extents that are written to storage together where nothing goes on without.
+/// Extents written to storage together when a write waits for room.
 const BATCH: usize = 128;
 /// Extents written together ahead of need. Fewer than `BATCH`, since a caller that reads from
 /// storage waits for these writes.
@@ -25,7 +25,7 @@ const AHEAD: usize = 32;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ahead {
     Nothing,
-    /// Slots are free as soon as the directory is durable.
+    /// Makes the directory durable, which frees slots.
     Commit,
     Destage {
         moved_too: bool,
@@ -37,7 +37,7 @@ impl BackDevice {
     /// first writes to storage the retiring extents that have waited longest.
     pub(super) fn make_room(&self) -> Result<(), DeviceError> {
         {
-            let _one = self.destaging.lock().unwrap_or_else(PoisonError::into_inner);
+            let _one = self.destaging.lock().past_poison();
             if self.has_room() {
                 return Ok(());
             }
@@ -77,7 +77,7 @@ impl BackDevice {
         self.work_ahead() != Ahead::Nothing
     }
 
-    /// Makes room if it is time and nobody does it already, or has the thread do it.
+    /// Makes room if it is time and nobody does it already, or rings for the thread.
     pub(super) fn make_room_ahead(&self) {
         let work = self.work_ahead();
         if work == Ahead::Nothing || self.has_failed.load(Ordering::Acquire) {
@@ -98,7 +98,7 @@ impl BackDevice {
         if work == Ahead::Nothing || self.has_failed.load(Ordering::Acquire) {
             return Ok(false);
         }
-        let one = self.destaging.lock().unwrap_or_else(PoisonError::into_inner);
+        let one = self.destaging.lock().past_poison();
         self.do_ahead(work, AHEAD, one)
     }
 
@@ -120,16 +120,16 @@ impl BackDevice {
         Ok(!taken.is_empty())
     }
 
-    /// Writes these extents to storage, whose places are about to be written to in part.
+    /// Writes these extents to storage, because their places are about to be written in part.
     pub(super) fn destage_these(&self, places: &[u64]) -> Result<(), DeviceError> {
-        let _one = self.destaging.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.destaging.lock().past_poison();
         let taken = self.cache().take_extents(places);
         self.write_below(&taken)
     }
 
     /// Waits until no extent is being written to storage.
     pub(super) fn await_destaging(&self) {
-        drop(self.destaging.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(self.destaging.lock().past_poison());
     }
 
     /// Writes everything to storage except pinned extents.
@@ -147,7 +147,7 @@ impl BackDevice {
         }
     }
 
-    /// Writes extents that are pinned and busy, in the order of their places.
+    /// Writes pinned, busy extents to storage, in the order of their places.
     fn write_below(&self, taken: &[Extent]) -> Result<(), DeviceError> {
         if taken.is_empty() {
             return Ok(());
@@ -186,7 +186,7 @@ impl BackDevice {
         }
     }
 
-    /// Reads these slots, which are pinned, and verifies the bytes.
+    /// Reads pinned slots, and verifies the bytes.
     pub(super) fn read_slots(
         &self,
         copies: &[crate::copy::Copy],
@@ -209,7 +209,7 @@ impl BackDevice {
         (buffers, results)
     }
 
-    /// Verifies that `bytes` are those written to the slot.
+    /// Verifies `bytes` against the checksum of the slot.
     pub(super) fn prove(&self, slot: u32, checksum: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         if xxh3_64(bytes) == checksum {
             return Ok(());

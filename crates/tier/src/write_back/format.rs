@@ -1,5 +1,5 @@
-//! Contents of the file of a tier that writes back: headers, two snapshots of the directory, a
-//! journal of later changes, and copies.
+//! Contents of the file of a write-back tier: headers, two snapshots of the directory, a journal of
+//! later changes, and copies.
 //!
 //! ```text
 //!      0        the header, 4096 bytes, twice: one after the other, so that one is whole; the
@@ -40,7 +40,7 @@
 //!                    0 a copy of what storage has, 1 a copy that storage has not,
 //!                    2 there is none at that place, 3 as 1, and stays
 //! ```
-//! All integers are little-endian. A batch is written when every copy that it names is durable.
+//! All integers are little-endian. A batch is written once every copy that it names is durable.
 
 use millpond_base::little_endian::{u32_at, u64_at};
 use millpond_device::{AlignedBuffer, Device, DeviceError};
@@ -72,7 +72,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// The copy at `offset` is gone.
+    /// Returns the record of a copy at `offset` that is gone.
     pub fn gone(offset: u64) -> Record {
         Record { kind: Kind::Gone, entry: Entry { offset, ..Entry::default() } }
     }
@@ -98,7 +98,7 @@ impl Record {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(super) enum State {
-    /// The device below may have this generation's mark or the last one's.
+    /// The device below may have this generation's mark, or the last one's.
     Opening = 1,
     Open = 2,
     /// Clean copies equal the bytes of the device below.
@@ -123,10 +123,10 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Header of a new pair.
+    /// Returns the header of a new pair.
     pub fn new(layout: BackLayout, uuid: [u8; 16]) -> Header {
         let state = State::Opening;
-        // The journal may still hold what another pair has left there.
+        // The journal may still hold batches of another pair.
         let epoch = u64_at(&uuid, 0) >> 1;
         let (sequence, generation) = (0, 1);
         let (which, records, checksum) = (0, 0, 0);
@@ -188,7 +188,7 @@ impl Header {
         })
     }
 
-    /// Makes this the header, durably.
+    /// Writes this header, durably.
     pub fn store(&mut self, device: &dyn Device) -> Result<(), DeviceError> {
         self.sequence += 1;
         let bytes = self.encode();
@@ -198,7 +198,7 @@ impl Header {
         })
     }
 
-    /// The header of `device`, if it is a tier's that writes back.
+    /// Reads the header of `device`, if it holds a write-back tier.
     ///
     /// # Errors
     /// The device fails, or a later version wrote it.
@@ -222,8 +222,8 @@ impl Header {
         Ok(best)
     }
 
-    /// Makes these records the directory, durably, and the journal empty. Every copy that they
-    /// name is durable.
+    /// Makes these records the directory, durably, and empties the journal. Every copy that they
+    /// name must be durable.
     pub fn store_snapshot(
         &mut self,
         device: &dyn Device,
@@ -264,7 +264,7 @@ impl Header {
     }
 }
 
-/// A batch of the journal, as it is written.
+/// Returns a batch of the journal, ready to be written.
 pub(super) fn batch(epoch: u64, number: u64, records: &[Record]) -> AlignedBuffer {
     let used = BATCH_HEADER + records.len() * ENTRY_BYTES as usize;
     let mut bytes = AlignedBuffer::new(used.next_multiple_of(BLOCK as usize));
@@ -309,23 +309,23 @@ pub(super) fn batch_offset(layout: &BackLayout, position: u64, length: u64) -> O
 /// The journal: its header and its filled part.
 pub(super) struct Journal {
     pub header: Header,
-    /// Bytes of the journal that are used.
+    /// Bytes of the journal in use.
     pub position: u64,
-    /// Batches in it.
+    /// Number of batches in the journal.
     pub batches: u64,
-    /// The error after which nothing can be made durable any more: no later sync covers the writes
-    /// of a failed one.
+    /// The error of a failed sync. Nothing can be made durable any more: no later sync covers the
+    /// writes of a failed one.
     pub failed: Option<DeviceError>,
 }
 
 impl Journal {
-    /// An empty one: the snapshot is the directory.
+    /// Returns an empty journal: the snapshot is the directory.
     pub fn new(header: Header) -> Journal {
         Journal { header, position: 0, batches: 0, failed: None }
     }
 }
 
-/// The last durable directory: the record of each place.
+/// Reads the last durable directory: the record of each place.
 ///
 /// # Errors
 /// The device fails, or its contents are damaged.
@@ -345,7 +345,7 @@ pub(super) fn load_directory(
     }
     let (mut rest, mut number) = (&journal[..], 0);
     while let Some((records, length)) = read_batch(rest, header.epoch, number) {
-        // What storage has is not in the journal: a tier with one was not closed.
+        // The journal has no records of clean copies, and a tier with a journal was not closed.
         places.retain(|_, record| record.kind != Kind::Clean);
         for record in records {
             match record.kind {
@@ -355,7 +355,7 @@ pub(super) fn load_directory(
         }
         (rest, number) = (rest.get(length..).unwrap_or(&[]), number + 1);
     }
-    // A batch is written when the one before is durable: there is none behind one that is torn.
+    // A batch is written once the one before is durable, so there is none behind a torn one.
     let is_later = |block: &[u8]| {
         let is_batch = block.get(8..16) == Some(&BATCH_MAGIC[..]);
         is_batch && u64_at(block, 16) == header.epoch && u64_at(block, 24) > number

@@ -1,7 +1,6 @@
 //! The directory on the cache's device, and its journal, which `sync` makes durable.
 
-use std::sync::PoisonError;
-
+use millpond_base::PastPoison;
 use millpond_base::sync::MutexGuard;
 use millpond_base::sync::atomic::Ordering;
 use millpond_device::DeviceError;
@@ -11,15 +10,16 @@ use crate::write_back::format::{Journal, State, batch, batch_offset};
 
 impl BackDevice {
     pub(super) fn journal(&self) -> MutexGuard<'_, Journal> {
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+        self.journal.lock().past_poison()
     }
 
-    /// Makes everything durable that was written.
+    /// Makes all earlier writes durable.
     pub(super) fn commit(&self) -> Result<(), DeviceError> {
         self.with_journal(|journal| self.write_changes(journal))
     }
 
-    /// Like `commit`, with a directory of clean copies, too: the tier is closed, or is given up.
+    /// Like `commit`, with clean copies in the directory, too: the tier is being closed, or given
+    /// up.
     pub(super) fn close_as(&self, state: State) -> Result<(), DeviceError> {
         self.with_journal(|journal| {
             journal.header.state = state;
@@ -43,8 +43,8 @@ impl BackDevice {
         done
     }
 
-    /// Makes all earlier writes to both devices durable. Called after the records of these writes
-    /// have been built, so that it covers all bytes that they name.
+    /// Makes all earlier writes to both devices durable. The records of these writes must exist
+    /// already, so that it covers all bytes that they name.
     fn sync_data(&self) -> Result<(), DeviceError> {
         if self.below_is_ahead.swap(false, Ordering::AcqRel) {
             self.below.sync()?;

@@ -94,13 +94,13 @@ impl BackDevice {
         }
         self.keep(fills, requests);
         if is_any_below {
-            // Its page may have the place of one that was written, whose slot is not free yet.
+            // Its page may be at the place of a written one, whose slot is not free yet.
             self.make_room_ahead();
         }
     }
 
-    /// Reads the parts that are in slots. Returns those that could not be read from there, with an
-    /// error where storage lacks them.
+    /// Reads the parts that are in slots. Returns those that failed, with an error if storage lacks
+    /// them.
     fn read_in_slots(
         &self,
         requests: &mut [ReadRequest<'_, '_>],
@@ -148,7 +148,7 @@ impl BackDevice {
         lost
     }
 
-    /// Reads bytes of which the cache has some, or has them in other parts.
+    /// Reads bytes that the cache has in part, or in differently cut copies.
     pub(super) fn read_both(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         let range = offset..offset + bytes.len() as u64;
         let copies = self.cache().pin_within(&range);
@@ -169,7 +169,7 @@ impl BackDevice {
         Ok(())
     }
 
-    /// The bytes from `offset` on, in a buffer of their own.
+    /// Reads the bytes from `offset` on into a new buffer.
     pub(super) fn read_own(
         &self,
         offset: u64,
@@ -181,7 +181,7 @@ impl BackDevice {
     }
 }
 
-/// Copies the overlap with a copy into these bytes.
+/// Copies the overlapping bytes of a copy into `bytes`.
 fn lay_over(bytes: &mut [u8], offset: u64, copy: &Copy, buffer: &[u8]) {
     let end = offset + bytes.len() as u64;
     let begin = copy.offset.max(offset);

@@ -1,4 +1,4 @@
-//! Steps in the tables of a tier that writes back, each atomic under the mutex.
+//! Steps in the tables of a write-back tier, each atomic under the mutex.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub(super) enum Whereabouts {
     /// In this slot, with this checksum; the slot is pinned. `frame` owns the clean copy; without
     /// one, storage lacks the copy.
     Slot { slot: u32, checksum: u64, frame: Option<FrameId> },
-    /// Some of it in the cache only.
+    /// In the cache in part.
     Both,
     /// On storage; the bytes read may be kept.
     Storage(Option<Fill>),
@@ -44,7 +44,7 @@ pub(super) enum Overlap {
 }
 
 impl Frames {
-    /// The extent at `place` is gone: another version is there, or storage has it.
+    /// Removes the extent at `place`: another version is there, or storage has it.
     pub(super) fn remove_extent(&mut self, place: u64) -> Option<Extent> {
         let slot = self.dirty.get(place)?.copy.slot;
         let is_mapped = self.slots.get(slot as usize).is_some_and(|slot| slot.is_mapped);
@@ -69,7 +69,7 @@ impl Frames {
 }
 
 impl Cache {
-    /// Restores the copies that an earlier session left.
+    /// Restores the copies of an earlier session.
     pub(super) fn restore_back(&mut self, mut records: Vec<Record>) {
         records.sort_unstable_by_key(|record| record.entry.order);
         let mut used = vec![false; self.tables.slots.len()];
@@ -108,7 +108,7 @@ impl Cache {
         self.tables.fresh_slots = end as u32;
         let unused = (0..end).filter(|slot| used.get(*slot) == Some(&false));
         self.tables.free_slots.extend(unused.map(|slot| slot as u32));
-        // The directory has been made of these.
+        // The directory consists of these records already.
         self.tables.dirty.take_changes();
     }
 
@@ -123,8 +123,8 @@ impl Cache {
         }
     }
 
-    /// The frame of a page that was kept before; `None` if there is no room, or a clean copy is of
-    /// a page that has another one.
+    /// Admits a page that was kept before. `None` if there is no room, or if the page of a clean
+    /// copy has another copy.
     fn readmit(&mut self, page: PageId, kind: Kind, mark: u32) -> Option<FrameId> {
         let found = self.tables.table.get(page).map(FrameId);
         if let Some(frame) = found.filter(|_| kind == Kind::Dirty) {
@@ -148,7 +148,7 @@ impl Cache {
         Some(frame)
     }
 
-    /// A page is read that lies at `range`.
+    /// Begins a read of a page at `range`.
     pub(super) fn read_back(&mut self, tag: Tag, range: &Range<u64>) -> Whereabouts {
         let (frame, was_kept) = self.request(tag, Mark::READ);
         self.counts.reads += 1;
@@ -166,7 +166,7 @@ impl Cache {
             let Copy { slot, checksum, .. } = copy;
             return Whereabouts::Slot { slot, checksum, frame: Some(frame) };
         }
-        // A copy that storage does not have is of the page at another place: it stays.
+        // A dirty copy is of the page at another place, so it stays.
         let is_dirty = |entry: &Frame| entry.flags & DIRTY != 0;
         if self.tables.frames.get(frame.index()).is_some_and(is_dirty) {
             return found;
@@ -174,7 +174,7 @@ impl Cache {
         Whereabouts::Storage(self.begin_fill(frame))
     }
 
-    /// Returns the location of these bytes, whosever they are.
+    /// Returns the location of these bytes, whichever page they belong to.
     pub(super) fn find(&mut self, range: &Range<u64>) -> Whereabouts {
         let Some(extent) = self.tables.dirty.within(range.clone()).next().copied() else {
             return Whereabouts::Storage(None);
@@ -186,7 +186,7 @@ impl Cache {
         Whereabouts::Both
     }
 
-    /// The extents that overlap with `range`; their slots are pinned.
+    /// Returns the extents that overlap `range`, and pins their slots.
     pub(super) fn pin_within(&mut self, range: &Range<u64>) -> Vec<Copy> {
         let found: Vec<Copy> =
             self.tables.dirty.within(range.clone()).map(|extent| extent.copy).collect();
@@ -197,7 +197,7 @@ impl Cache {
         self.tables.unpin(slot);
     }
 
-    /// Notes that a clean copy has a wrong checksum.
+    /// Drops a clean copy with a wrong checksum.
     pub(super) fn lose_copy(&mut self, frame: FrameId, slot: u32) {
         self.counts.mismatches += 1;
         let is_clean = |entry: &Frame| entry.flags & DIRTY == 0;
@@ -207,7 +207,7 @@ impl Cache {
         }
     }
 
-    /// A page is about to be written.
+    /// Begins a write of a page.
     pub(super) fn begin_write(&mut self, tag: Tag) -> Incoming {
         let mark = Mark::WRITE.with_reason(tag.reason);
         let (frame, was_kept) = self.request(tag, mark);
@@ -221,8 +221,8 @@ impl Cache {
         Incoming { page: tag.page, frame, number, order: self.requests, mark: mark.to_bits() }
     }
 
-    /// A slot for a write, pinned; if need be the one that is reserved for the beginning of the
-    /// device.
+    /// Takes a slot for a write, pinned; with `even_the_last`, it may be the one reserved for the
+    /// beginning of the device.
     pub(super) fn take_slot(&mut self, even_the_last: bool) -> Option<u32> {
         let tables = &mut self.tables;
         let slot = if even_the_last { tables.any_free_slot() } else { tables.free_slot() }?;
@@ -230,14 +230,14 @@ impl Cache {
         Some(slot)
     }
 
-    /// A write to a slot has failed.
+    /// Gives back a slot after a failed write.
     pub(super) fn give_slot(&mut self, slot: u32) {
         self.tables.release(slot);
         self.tables.unpin(slot);
     }
 
-    /// Records that the bytes of `range` are now in `slot`, which was taken for them. `page` is
-    /// `None` for the beginning of the device.
+    /// Records that `slot`, taken for the bytes of `range`, has them now. `page` is `None` for the
+    /// beginning of the device.
     pub(super) fn install(
         &mut self,
         page: Option<&Incoming>,
@@ -273,7 +273,7 @@ impl Cache {
         self.tables.unpin(slot);
     }
 
-    /// A page that was asked for is written to storage, as there is no slot for it.
+    /// Records that a requested page is written to storage, since there is no slot for it.
     pub(super) fn passes(&mut self, page: &Incoming) {
         let entry = page.frame.and_then(|frame| self.tables.frames.get(frame.index()));
         if let Some(frame) = page.frame
@@ -287,7 +287,7 @@ impl Cache {
 
     /// Returns the obstacle to a write to `range`; for `to_storage` marks the extents inside it.
     pub(super) fn overlap(&mut self, range: &Range<u64>, to_storage: bool) -> Overlap {
-        // Of an extent that is gone meanwhile, too: it must not come after what is written now.
+        // Even an extent that is gone by now counts: its write must not land after this one.
         let is_busy = to_storage && self.tables.dirty.is_being_written(range);
         if is_busy {
             return Overlap::Busy;
@@ -313,7 +313,7 @@ impl Cache {
         Overlap::None
     }
 
-    /// Storage was written to at `range`, or could not be.
+    /// Ends a write to storage at `range`, successful or not.
     pub(super) fn overwritten(&mut self, range: &Range<u64>, was_written: bool) {
         let marked = self.tables.dirty.within(range.clone());
         let marked: Vec<u64> = marked
@@ -332,7 +332,7 @@ impl Cache {
         }
     }
 
-    /// Discards the copies in `range`, which nobody needs any more.
+    /// Discards the copies in `range`, which are no longer needed.
     pub(super) fn discard(&mut self, range: &Range<u64>) {
         let unneeded = self.tables.dirty.within(range.clone()).filter(|extent| {
             let own = extent.range();
@@ -345,8 +345,8 @@ impl Cache {
         }
     }
 
-    /// Takes extents that are to be written to storage, those that moved only if `moved_too`, in
-    /// the order of their places; pinned, and busy until [`Cache::destaged`].
+    /// Takes retiring extents, in the order of their places; those that moved only if `moved_too`
+    /// is set. They are pinned, and busy until [`Cache::destaged`].
     pub(super) fn take_retiring(&mut self, most: usize, moved_too: bool) -> Vec<Extent> {
         let mut taken = self.tables.dirty.take_retiring(most, moved_too);
         taken.sort_unstable_by_key(|extent| extent.copy.offset);
@@ -361,7 +361,7 @@ impl Cache {
         taken
     }
 
-    /// Takes these, retiring or not, if nothing happens to them.
+    /// Takes these idle extents, retiring or not.
     pub(super) fn take_extents(&mut self, places: &[u64]) -> Vec<Extent> {
         let mut taken = Vec::new();
         for place in places {
@@ -383,17 +383,17 @@ impl Cache {
         }
     }
 
-    /// An extent was written to storage, or could not be.
+    /// Ends the write of an extent to storage, successful or not.
     pub(super) fn destaged(&mut self, extent: &Extent, was_written: bool) {
         let Copy { offset, slot, .. } = extent.copy;
         self.tables.dirty.end_writing(offset);
-        // Another version may have come meanwhile.
+        // Another version may have replaced it in the meantime.
         let is_it = |now: &Extent| now.copy.slot == slot;
         let now = self.tables.dirty.get(offset).copied().filter(is_it);
         match now {
             Some(now) if was_written => {
                 self.counts.destaged += 1;
-                // What is being read from there may be what was there before.
+                // A read of storage in progress may return the old bytes.
                 self.others += 1;
                 self.tables.remove_extent(offset);
                 if let Some(frame) = Some(FrameId(now.owner)).filter(|f| f.0 != NO_OWNER) {
@@ -407,14 +407,13 @@ impl Cache {
         self.tables.unpin(slot);
     }
 
-    /// Returns records of the changes, and the slots that nothing refers to once the records are
-    /// durable.
+    /// Returns records of the changes, and the slots that are free once the records are durable.
     pub(super) fn take_changes(&mut self) -> (Vec<Record>, Vec<u32>) {
         let (places, slots) = self.tables.dirty.take_changes();
         (places.into_iter().map(|place| self.tables.record(place)).collect(), slots)
     }
 
-    /// The whole directory, and the slots that nothing refers to once it is durable.
+    /// Returns the whole directory, and the slots that are free once it is durable.
     pub(super) fn directory(&mut self, with_clean: bool) -> (Vec<Record>, Vec<u32>) {
         let (_, slots) = self.tables.dirty.take_changes();
         let places: Vec<u64> = self.tables.dirty.all().map(|e| e.copy.offset).collect();
@@ -432,7 +431,7 @@ impl Cache {
         (records, slots)
     }
 
-    /// The directory is durable: it does not name these slots any more.
+    /// Frees these slots: the durable directory does not name them any more.
     pub(super) fn unmap(&mut self, slots: Vec<u32>) {
         slots.into_iter().for_each(|slot| self.tables.unmap(slot));
     }

@@ -2,8 +2,8 @@
 
 use std::io::IoSlice;
 use std::ops::Range;
-use std::sync::PoisonError;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::atomic::Ordering;
 use millpond_device::{DeviceError, Errno, Operation, ReadRequest, WriteRequest};
 use xxhash_rust::xxh3::xxh3_64;
@@ -13,20 +13,20 @@ use crate::waiting::{NewCopy, WaitingCopy};
 use crate::write_back::back_device::BackDevice;
 use crate::write_back::tables::{Incoming, Overlap};
 
-/// Tries to clear the way for a write to storage.
+/// Attempts to clear the way for a write to storage.
 const TRIES: u32 = 100;
-/// Tries to get a slot. A page goes to storage then.
+/// Attempts to get a slot before a page goes to storage.
 const SLOT_TRIES: u32 = 3;
-/// Reads and writes of slots that a write of the device's beginning waits for; it has no other
-/// place to go.
+/// Ended reads and writes of slots that a write to the device's beginning waits for; it has no
+/// other place to go.
 const ROUNDS: u32 = 1000;
 
 /// Result of a search for a slot.
 enum SlotSearch {
     Slot(u32),
-    /// None is free, and none can be made so until others are done with theirs.
+    /// No slot is free, and none becomes free until other threads end theirs.
     Taken,
-    /// A device fails, or the cache's file cannot be longer.
+    /// A device fails, or the cache's file cannot grow.
     Nothing,
 }
 
@@ -38,7 +38,7 @@ struct ToWrite<'p> {
     bytes: &'p [u8],
 }
 
-/// Bytes that are written to storage.
+/// Bytes to be written to storage.
 struct ToStorage<'p> {
     request: usize,
     offset: u64,
@@ -86,7 +86,7 @@ impl BackDevice {
         if !self.has_failed.load(Ordering::Acquire) {
             return Ok(());
         }
-        // It says why.
+        // Returns the reason.
         self.commit()
     }
 
@@ -109,7 +109,7 @@ impl BackDevice {
         Err(DeviceError::Io { operation, path, offset: range.start, length, errno })
     }
 
-    /// A slot, or room is made for one.
+    /// Takes a slot, or makes room for one.
     fn slot(&self, even_the_last: bool) -> SlotSearch {
         let mut found = SlotSearch::Taken;
         for _ in 0..SLOT_TRIES {
@@ -129,10 +129,10 @@ impl BackDevice {
         found
     }
 
-    /// Returns a slot for bytes without another place; `None` if there can be none. All of a small
-    /// cache may be read and written at once, by other threads: each of them is free, or can be
-    /// destaged, when that has ended. But none gets free if the file has room for few, and they are
-    /// needed.
+    /// Returns a slot for bytes without another place, or `None` if there can be none. In a small
+    /// cache, other threads may be reading or writing all slots at once: each slot is free, or can
+    /// be destaged, once that has ended. None becomes free if the file has room for few slots, and
+    /// all are needed.
     fn slot_at_last(&self) -> Option<u32> {
         for _ in 0..ROUNDS {
             let seen = self.cache().tables.arrivals;
@@ -149,8 +149,8 @@ impl BackDevice {
         None
     }
 
-    /// Writes pages into slots, as many at once as there are slots for; those that find none, or
-    /// whose writes fail, are left for storage.
+    /// Writes pages into slots, as many at once as there are slots for. Pages without a slot, and
+    /// pages whose writes fail, are left for storage.
     fn write_pages<'p>(
         &self,
         pages: Vec<ToWrite<'p>>,
@@ -289,7 +289,7 @@ impl BackDevice {
         Ok(Some(write))
     }
 
-    /// Storage was written to, or could not be.
+    /// Ends a write to storage, successful or not.
     pub(super) fn storage_has(&self, range: &Range<u64>, was_written: bool) {
         self.below_is_ahead.store(true, Ordering::Release);
         let mut cache = self.cache();
@@ -297,7 +297,7 @@ impl BackDevice {
         cache.overwrite(range.clone());
     }
 
-    /// Has `work` change storage at `range`, beyond the pinned bytes.
+    /// Runs `work`, which changes storage at `range`, for the bytes behind the pinned ones.
     pub(super) fn change_storage(
         &self,
         range: Range<u64>,
@@ -312,16 +312,17 @@ impl BackDevice {
         done
     }
 
-    /// Writes to the beginning of the device, whose copy is in the cache until it is given up.
+    /// Writes to the beginning of the device, whose copy is in the cache until the tier is given
+    /// up.
     fn write_pinned(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        let _one = self.writing_pinned.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.writing_pinned.lock().past_poison();
         let mut whole = self.read_own(0, self.pinned_bytes as usize)?;
         let to = offset as usize..offset as usize + bytes.len();
         if let Some(place) = whole.get_mut(to) {
             place.copy_from_slice(bytes);
         }
         let Some(slot) = self.slot_at_last() else {
-            // Whatever it is, the next sync says why.
+            // If it failed, the next sync reports the error.
             self.commit()?;
             let (path, needed) = (self.fast.path().to_path_buf(), self.pinned_bytes);
             return Err(DeviceError::DiskFull { path, offset: self.layout.end(), needed });
@@ -337,7 +338,7 @@ impl BackDevice {
         Ok(())
     }
 
-    /// Writes copies of pages read from storage into the cache, or has them wait.
+    /// Writes copies of pages read from storage into the cache, or queues them.
     pub(super) fn keep(&self, fills: Vec<ToCache>, requests: &[ReadRequest<'_, '_>]) {
         if fills.is_empty() {
             return;
@@ -356,12 +357,12 @@ impl BackDevice {
         self.write_copies(fills.into_iter().map(copy).collect());
     }
 
-    /// Makes copies of pages read wait from now on, until [`BackDevice::write_waiting`] is called.
+    /// Queues copies of pages read from now on, until [`BackDevice::write_waiting`] is called.
     pub(crate) fn let_copies_wait(&self) {
         self.waiting.begin(u32::try_from(self.spare_slots).unwrap_or(u32::MAX) / 4);
     }
 
-    /// Writes copies that wait, if they are many; or any, if `even_few`.
+    /// Writes the waiting copies if there are many; any number if `even_few`.
     pub(crate) fn write_waiting(&self, even_few: bool) {
         let waiting = self.waiting.take(even_few);
         self.write_copies(waiting.iter().map(WaitingCopy::as_new).collect());
@@ -393,7 +394,7 @@ impl BackDevice {
     }
 }
 
-/// The first error of a request is its result.
+/// Makes the first error of a request its result.
 fn set(results: &mut [Result<(), DeviceError>], request: usize, error: DeviceError) {
     if let Some(result) = results.get_mut(request) {
         *result = std::mem::replace(result, Ok(())).and(Err(error));

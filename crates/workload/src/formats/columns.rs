@@ -6,6 +6,8 @@ use millpond_base::nearest::nearest;
 
 use crate::trace::TraceError;
 
+use super::parameters::COLUMNS;
+
 /// Role of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
@@ -121,7 +123,7 @@ impl FromStr for Columns {
     type Err = TraceError;
 
     fn from_str(text: &str) -> Result<Columns, TraceError> {
-        let wrong = |what: String| TraceError::Options(format!("--columns {text}: {what}"));
+        let wrong = |what: String| TraceError::Options(format!("{}: {what}", COLUMNS.set_to(text)));
         let mut places: Vec<(Role, ColumnSelector)> = Vec::new();
         for part in text.split(',') {
             let Some((name, place)) = part.split_once('=') else {
@@ -185,7 +187,7 @@ impl Columns {
                 roles.resize(at + 1, None);
             }
             if roles[at].is_some() {
-                return Err(format!("column {} has two meanings in --columns", at + 1));
+                return Err(format!("column {} has two meanings in {COLUMNS}", at + 1));
             }
             roles[at] = Some(*role);
         }

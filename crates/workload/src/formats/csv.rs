@@ -30,6 +30,7 @@ use super::lines::{LineFormat, Run, is_comment};
 use super::number::{shown, whole};
 use super::op::{Ops, note_skipped};
 use super::options::Given;
+use super::parameters::{COLUMNS, EXPAND_SIZES};
 use super::spaces::Spaces;
 use super::spc::BLOCK;
 
@@ -124,8 +125,9 @@ impl Csv {
             self.roles = columns.resolve(&fields)?;
             if self.may_be_header(&fields) {
                 return Err(format!(
-                    "{} may be a header or a reference: name the columns (--columns page=NAME)",
-                    shown(line)
+                    "{} may be a header or a reference: name the columns ({})",
+                    shown(line),
+                    COLUMNS.set_to("page=NAME")
                 ));
             }
             return Ok(self.looks_like_header(&fields));
@@ -138,8 +140,9 @@ impl Csv {
             _ if self.commented == Some((separator, fields.len())) => Ok(false),
             Err(reason) => Err(reason),
             Ok(None) => Err(format!(
-                "no header names a page column in {}: say which with --columns page=N",
-                shown(line)
+                "no header names a page column in {}: say which with {}",
+                shown(line),
+                COLUMNS.set_to("page=N")
             )),
         }
     }
@@ -241,7 +244,7 @@ impl Csv {
                 match record.size {
                     Some(size) if self.expand_sizes => Run::object(id, size, self.page_size, mark)?,
                     None if self.expand_sizes && has_size => {
-                        return Err("the size is missing, which --expand-sizes counts".into());
+                        return Err(format!("the size is missing, which {EXPAND_SIZES} counts"));
                     }
                     Some(size) => {
                         self.ignored += 1;
@@ -322,7 +325,7 @@ impl LineFormat for Csv {
                 false => "; no column says what is read and what written, so all are reads",
             };
             notes.push(format!(
-                "columns that are not used: {}{reads} (--columns says what is where)",
+                "columns that are not used: {}{reads} ({COLUMNS} says what is where)",
                 self.unused.join(", ")
             ));
         }

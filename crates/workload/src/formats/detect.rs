@@ -25,6 +25,7 @@ use super::lines::{is_comment, words};
 use super::number::{shown, whole};
 use super::options::{Format, ReadOptions};
 use super::oracle_general;
+use super::parameters::{COLUMNS, FORMAT};
 
 /// Bytes of the trace that detection looks at.
 pub(crate) const SAMPLE: usize = 64 << 10;
@@ -79,17 +80,20 @@ pub(crate) fn detect(
 /// The reason that a binary trace is not read.
 fn binary(data: &[u8], is_named: bool) -> String {
     if data.starts_with(b"\xff\xfe") || data.starts_with(b"\xfe\xff") {
-        let named = if is_named { " (or --trace-format oracleGeneral, if it is that)" } else { "" };
+        let named = match is_named {
+            true => format!(" (or {}, if it is that)", FORMAT.set_to("oracleGeneral")),
+            false => String::new(),
+        };
         return format!(
             "it begins as UTF-16 does: iconv -f UTF-16 -t UTF-8 makes text of it{named}"
         );
     }
     if is_named {
         let what = "it has the name of oracleGeneral, but its records make no sense as such";
-        return format!("{what}; --trace-format oracleGeneral reads it all the same");
+        return format!("{what}; {} reads it all the same", FORMAT.set_to("oracleGeneral"));
     }
     let what = "it is binary, but neither Parquet nor oracleGeneral";
-    format!("{what}; --trace-format can name a format")
+    format!("{what}; {FORMAT} can name a format")
 }
 
 /// Text has no control characters but blanks and line ends.
@@ -142,7 +146,8 @@ fn separated(line: &[u8], options: &ReadOptions) -> Result<Format, String> {
         return Ok(Format::Csv);
     }
     let what = shown(line);
-    Err(format!("{what} has no header that names a page: choose columns (--columns page=N,op=M)"))
+    let columns = COLUMNS.set_to("page=N,op=M");
+    Err(format!("{what} has no header that names a page: choose columns ({columns})"))
 }
 
 /// Decides between the formats of words. The first line decides for text, so that a damaged line
@@ -178,11 +183,15 @@ fn worded(name: &str, lines: &[&[u8]], options: &ReadOptions) -> Result<Format, 
             return Ok(Format::Extents);
         }
         return Err(format!(
-            "two numbers per line ({shown}) are ambiguous: say --trace-format extents for \
-             'start count', or --trace-format csv --columns page=1,op=2 (or page=2)"
+            "two numbers per line ({shown}) are ambiguous: say {} for 'start count', or {} with \
+             {} (or page=2)",
+            FORMAT.set_to("extents"),
+            FORMAT.set_to("csv"),
+            COLUMNS.set_to("page=1,op=2")
         ));
     }
     Err(format!(
-        "no format has lines like {shown}: say --trace-format, or --columns page=N for columns"
+        "no format has lines like {shown}: say {FORMAT}, or {} for columns",
+        COLUMNS.set_to("page=N")
     ))
 }

@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 
 use super::number::{shown, whole};
+use super::parameters::{COLUMNS, MAP_IDS};
 
 /// Turns id tokens into page numbers.
 ///
@@ -51,10 +52,10 @@ impl Ids {
         {
             return Err(format!(
                 "page id {} is a number, and {} before it is none: if that is a header, name the \
-                 column by it (--columns page={}); if it is an id, --map-ids numbers all of them",
+                 column by it ({}); if it is an id, {MAP_IDS} numbers all of them",
                 shown(token),
                 shown(&first),
-                shown(&first).trim_matches('\'')
+                COLUMNS.set_to(format_args!("page={}", shown(&first).trim_matches('\'')))
             ));
         }
         match &mut self.mode {
@@ -144,6 +145,6 @@ mod tests {
         assert_eq!(ids.number(17), Ok(1));
         let mut ids = Ids::new(false);
         assert_eq!(ids.page(b"uid"), Ok(0));
-        assert!(ids.page(b"17").unwrap_err().contains("--columns page=uid"));
+        assert!(ids.page(b"17").unwrap_err().contains("columns=page=uid"));
     }
 }

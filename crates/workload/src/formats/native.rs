@@ -35,6 +35,7 @@ use super::lines::Run;
 use super::number::shown;
 use super::op::note_skipped;
 use super::options::{Given, ReadOptions};
+use super::parameters;
 use super::parquet_cells::{BadRow, Cells, SKIP, Words, guarded};
 use super::spaces::Spaces;
 use super::spc::BLOCK;
@@ -366,8 +367,9 @@ fn places(
         Some(usual) => usual,
         None => {
             return Err(format!(
-                "no column 'page' among {}: say which with --columns page=NAME",
-                names.join(", ")
+                "no column 'page' among {}: say which with {}",
+                names.join(", "),
+                parameters::COLUMNS.set_to("page=NAME")
             ));
         }
     };
@@ -428,7 +430,8 @@ impl Source for Native {
         self.given.note(|role| self.places.iter().any(|(known, _)| *known == role), &mut notes);
         if !self.unused.is_empty() {
             let names = self.unused.join(", ");
-            notes.push(format!("columns that are not used: {names} (--columns says what is what)"));
+            let how = parameters::COLUMNS;
+            notes.push(format!("columns that are not used: {names} ({how} says what is what)"));
         }
         notes
     }

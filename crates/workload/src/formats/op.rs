@@ -7,6 +7,7 @@ use millpond_base::AccessKind;
 use crate::trace::TraceError;
 
 use super::number::shown;
+use super::parameters::OPS;
 
 /// The operation that `token` names.
 ///
@@ -20,9 +21,10 @@ pub(crate) fn parse_op(token: &[u8]) -> Result<AccessKind, String> {
         Ok(AccessKind::Write)
     } else {
         Err(format!(
-            "{} is no operation: expected R or W (or read, write, 0, 1); --ops maps other words, \
-             as --ops gets=R,cas=W,D=skip",
-            shown(token)
+            "{} is no operation: expected R or W (or read, write, 0, 1); {OPS} maps other words, \
+             as {}",
+            shown(token),
+            OPS.set_to("gets=R,cas=W,D=skip")
         ))
     }
 }
@@ -51,7 +53,7 @@ impl FromStr for Ops {
     type Err = TraceError;
 
     fn from_str(text: &str) -> Result<Ops, TraceError> {
-        let wrong = |what: String| TraceError::Options(format!("--ops {text}: {what}"));
+        let wrong = |what: String| TraceError::Options(format!("{}: {what}", OPS.set_to(text)));
         let mut words: Vec<(String, Option<AccessKind>)> = Vec::new();
         for part in text.split(',') {
             let Some((word, op)) = part.split_once('=') else {
@@ -74,10 +76,10 @@ impl FromStr for Ops {
     }
 }
 
-/// The note on references that `--ops` skipped.
+/// The note on references that [`OPS`] skipped.
 pub(crate) fn note_skipped(skipped: u64, notes: &mut Vec<String>) {
     if skipped > 0 {
-        notes.push(format!("{skipped} references were skipped, as --ops says"));
+        notes.push(format!("{skipped} references were skipped, as {OPS} says"));
     }
 }
 
@@ -92,7 +94,7 @@ mod tests {
         assert_eq!(ops.find(b"cas"), Ok(Some(AccessKind::Write)));
         assert_eq!(ops.find(b"d"), Ok(None));
         assert_eq!(ops.find(b"put"), Ok(Some(AccessKind::Write)));
-        assert!(ops.find(b"incr").unwrap_err().contains("--ops gets=R"));
+        assert!(ops.find(b"incr").unwrap_err().contains("ops=gets=R"));
         for (text, says) in [("gets", "not like"), ("a=b", "R, W or skip"), ("a=R,A=W", "twice")] {
             let error = text.parse::<Ops>().unwrap_err().to_string();
             assert!(error.contains(says), "{error}");

@@ -18,8 +18,10 @@ use super::msr::Msr;
 use super::native::Native;
 use super::options::{Format, ReadOptions};
 use super::oracle_general::OracleGeneral;
+use super::parameters::{COLUMNS, EXPAND_SIZES, MAP_IDS, OPS};
 use super::spc::Spc;
 use super::text::Text;
+use millpond_base::Parameter;
 
 /// Opens the trace at `path` (`-` is standard input), detecting format and compression.
 ///
@@ -96,7 +98,7 @@ fn check(options: &ReadOptions) -> Result<(), TraceError> {
     match (options.format, &options.columns) {
         (Some(format), Some(_)) if !matches!(format, Format::Csv | Format::Parquet) => {
             Err(TraceError::Options(format!(
-                "--columns goes with --trace-format csv or parquet, not with {}",
+                "{COLUMNS} goes with the formats csv and parquet, not with {}",
                 format.id()
             )))
         }
@@ -187,13 +189,14 @@ fn lines<F: super::lines::LineFormat + 'static>(
 fn unused(format: Format, options: &ReadOptions) -> Option<String> {
     use Format::{Csv, Lirs, Msr, OracleGeneral, Parquet, Spc, Text};
     let all = [
-        ("--ops", !options.ops.is_empty(), &[Text, Csv, Spc, Msr, Parquet][..]),
-        ("--expand-sizes", options.expand_sizes, &[Csv, OracleGeneral, Parquet]),
-        ("--map-ids", options.map_ids, &[Text, Lirs, Csv, Parquet]),
+        (OPS, !options.ops.is_empty(), &[Text, Csv, Spc, Msr, Parquet][..]),
+        (EXPAND_SIZES, options.expand_sizes, &[Csv, OracleGeneral, Parquet]),
+        (MAP_IDS, options.map_ids, &[Text, Lirs, Csv, Parquet]),
     ];
     let is_unused =
-        |(_, is_given, of): &(&str, bool, &[Format])| *is_given && !of.contains(&format);
-    let names: Vec<&str> = all.into_iter().filter(is_unused).map(|(name, ..)| name).collect();
+        |(_, is_given, of): &(Parameter, bool, &[Format])| *is_given && !of.contains(&format);
+    let unused = all.into_iter().filter(is_unused);
+    let names: Vec<String> = unused.map(|(parameter, ..)| parameter.to_string()).collect();
     (!names.is_empty())
         .then(|| format!("not used with the format {}: {}", format.id(), names.join(", ")))
 }

@@ -8,6 +8,7 @@ use crate::trace::TraceError;
 
 use super::columns::{Columns, Role};
 use super::op::Ops;
+use super::parameters::{COLUMNS, EXPAND_SIZES, MAP_IDS, OPS};
 
 /// A trace format that can be read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -60,7 +61,7 @@ pub const FORMATS: &[FormatInfo] = &[
     FormatInfo {
         format: Format::Csv,
         id: "csv",
-        summary: "separated columns, named by a header or by --columns",
+        summary: "separated columns, named by a header or by the caller",
         example: "17,read,4711",
         writable: true,
     },
@@ -189,17 +190,17 @@ impl Given {
     pub(crate) fn note(&self, has: impl Fn(Role) -> bool, notes: &mut Vec<String>) {
         let has_sizes = has(Role::Size) || has(Role::Sectors);
         let all = [
-            ("--ops", self.ops && !has(Role::AccessKind)),
+            (OPS, self.ops && !has(Role::AccessKind)),
             // Ranges of addresses have as many references as pages anyway.
-            ("--expand-sizes", self.expand_sizes && has(Role::Page) && !has_sizes),
-            ("--map-ids", self.map_ids && !has(Role::Page)),
+            (EXPAND_SIZES, self.expand_sizes && has(Role::Page) && !has_sizes),
+            (MAP_IDS, self.map_ids && !has(Role::Page)),
         ];
-        let names: Vec<&str> =
-            all.into_iter().filter(|(_, is_unused)| *is_unused).map(|(name, _)| name).collect();
+        let unused = all.into_iter().filter(|(_, is_unused)| *is_unused);
+        let names: Vec<String> = unused.map(|(parameter, _)| parameter.to_string()).collect();
         if !names.is_empty() {
             let names = names.join(", ");
             notes.push(format!(
-                "not used with these columns: {names} (--columns says what is what)"
+                "not used with these columns: {names} ({COLUMNS} says what is what)"
             ));
         }
     }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use super::lines::Run;
 use super::number::shown;
+use super::parameters::MAP_IDS;
 
 /// Bits of a page number within its space.
 const SPACE_BITS: u32 = 48;
@@ -34,7 +35,7 @@ impl Spaces {
         }
         if self.is_wide {
             return Err(format!(
-                "{} is a second disk or volume, and pages before it are above 2^48: --map-ids \
+                "{} is a second disk or volume, and pages before it are above 2^48: {MAP_IDS} \
                  numbers pages from 0",
                 shown(name)
             ));
@@ -70,7 +71,7 @@ pub(crate) fn in_space(space: u64, run: Run) -> Result<Run, String> {
     }
     let end = run.start.saturating_add(run.count);
     if end > 1 << SPACE_BITS {
-        return Err(format!("page {end} is above 2^48 (--map-ids numbers pages from 0)"));
+        return Err(format!("page {end} is above 2^48 ({MAP_IDS} numbers pages from 0)"));
     }
     Ok(Run { start: run.start | space << SPACE_BITS, ..run })
 }

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::store::{Direction, Scan, Session, Store, TableId};
+use millpond_base::PastPoison;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -22,11 +23,11 @@ struct Table {
 impl Table {
     /// A panic in a visitor leaves the map whole, so a poisoned lock is as good as any.
     fn read(&self) -> RwLockReadGuard<'_, Rows> {
-        self.rows.read().unwrap_or_else(PoisonError::into_inner)
+        self.rows.read().past_poison()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Rows> {
-        self.rows.write().unwrap_or_else(PoisonError::into_inner)
+        self.rows.write().past_poison()
     }
 }
 
@@ -64,7 +65,7 @@ impl Store for MemoryStore {
     type Session<'s> = MemorySession;
 
     fn create_table(&self, name: &str) -> Result<TableId, MemoryError> {
-        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables.write().past_poison();
         if let Some(found) = MemoryStore::find(&tables, name) {
             return Ok(found);
         }
@@ -73,12 +74,12 @@ impl Store for MemoryStore {
     }
 
     fn table(&self, name: &str) -> Result<Option<TableId>, MemoryError> {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.tables.read().past_poison();
         Ok(MemoryStore::find(&tables, name))
     }
 
     fn session(&self) -> Result<MemorySession, MemoryError> {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.tables.read().past_poison();
         Ok(MemorySession { tables: tables.clone() })
     }
 }

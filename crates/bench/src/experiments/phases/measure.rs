@@ -10,7 +10,7 @@ use super::error::PhaseError;
 use super::plan::Phase;
 use crate::interval::Interval;
 use crate::run::counts::{cpu_seconds, peak_resident_bytes, reset_peak};
-use crate::run::runner::latencies;
+use crate::run::latencies;
 
 /// Result of a phase, all its rounds together.
 #[derive(Clone, Debug)]

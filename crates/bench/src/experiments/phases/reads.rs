@@ -13,7 +13,7 @@ use super::measure::{Measured, Meter};
 use super::plan::Phase;
 use super::store::{Tested, Watch};
 use crate::error::BenchError;
-use crate::run::runner::latencies;
+use crate::run::latencies;
 
 /// One read in this number is timed.
 const TIMED: u64 = 32;

@@ -1,8 +1,9 @@
 //! The calls of a live pool to its policy, and their results, in order.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use millpond_base::PastPoison;
 use millpond_base::{FrameId, Mark, PageId};
 use millpond_policies::contract::{Cooled, OfferOutcome, PageState};
 
@@ -65,11 +66,11 @@ impl Diary {
 
     /// Adds a line.
     pub(super) fn note(&self, event: Event) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        self.0.lock().past_poison().push(event);
     }
 
     /// All lines so far; none remain.
     pub fn take(&self) -> Vec<Event> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock().past_poison())
     }
 }

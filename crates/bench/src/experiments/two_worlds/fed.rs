@@ -7,12 +7,10 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use millpond_base::{FrameId, Mark, PageId};
+use millpond_policies::chosen::erased_host_of;
 use millpond_policies::config::{ParamError, Spec};
-use millpond_policies::contract::{
-    Access, Cooled, GhostHit, Host, OfferOutcome, PageState, Policy, Shape,
-};
-use millpond_policies::policy_host::PolicyHost;
-use millpond_policies::registry::{Visitor, visit_all};
+use millpond_policies::contract::{Access, Cooled, GhostHit, Host, OfferOutcome, PageState, Shape};
+use millpond_policies::policy_host::ErasedPolicyHost;
 
 use super::diary::Event;
 
@@ -100,8 +98,8 @@ impl Host for FedHost<'_> {
 }
 
 /// The simulator's side.
-struct Fed<P: Policy> {
-    policy_host: PolicyHost<P>,
+struct Fed {
+    policy_host: Box<dyn ErasedPolicyHost>,
     frame_of: HashMap<PageId, FrameId>,
     page_of: Vec<Option<PageId>>,
     /// Pages that missed and are not loaded yet; there are several where the parent of one went
@@ -110,10 +108,10 @@ struct Fed<P: Policy> {
     agreed: Agreed,
 }
 
-impl<P: Policy> Fed<P> {
-    fn new(config: &P::Config, shape: &Shape) -> Fed<P> {
+impl Fed {
+    fn new(policy_host: Box<dyn ErasedPolicyHost>, shape: &Shape) -> Fed {
         Fed {
-            policy_host: PolicyHost::new(config, shape),
+            policy_host,
             frame_of: HashMap::new(),
             page_of: vec![None; shape.frames as usize],
             loading: HashMap::new(),
@@ -225,24 +223,8 @@ pub fn play(
     shape: &Shape,
     events: &[Event],
 ) -> Option<Result<Result<Agreed, Differs>, ParamError>> {
-    struct Find<'a> {
-        spec: &'a Spec,
-        shape: &'a Shape,
-        events: &'a [Event],
-        result: Option<Result<Result<Agreed, Differs>, ParamError>>,
-    }
-    impl Visitor for Find<'_> {
-        fn visit<P: Policy>(&mut self) {
-            if P::INFO.id == self.spec.id {
-                let config = self.spec.config::<P::Config>();
-                let fed = config.map(|config| Fed::<P>::new(&config, self.shape));
-                self.result = Some(fed.map(|fed| fed.play(self.events)));
-            }
-        }
-    }
-    let mut find = Find { spec, shape, events, result: None };
-    visit_all(&mut find);
-    find.result
+    let host = erased_host_of(&spec.id)?;
+    Some(host(spec, shape).map(|host| Fed::new(host, shape).play(events)))
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once};
 use std::time::Duration;
 
+use millpond_base::PastPoison;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::termios::{self, OptionalActions, Termios};
@@ -39,7 +40,7 @@ struct Taken {
 
 /// Gives the terminal back, if it is taken.
 fn give_back() {
-    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let taken = TAKEN.lock().past_poison().take();
     if let Some(mut taken) = taken {
         // Nothing can be done about a terminal that is gone.
         let _ = taken.output.write_all(LEAVE.as_bytes());
@@ -87,7 +88,7 @@ impl Terminal {
         let taken = Taken { input: input.try_clone()?, output: output.try_clone()?, mode };
         let mut raw = taken.mode.clone();
         raw.make_raw();
-        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(taken);
+        *TAKEN.lock().past_poison() = Some(taken);
         // From here on, what is taken is given back.
         let mut terminal = Terminal { input, output, drawn: (0, 0) };
         termios::tcsetattr(&terminal.input, OptionalActions::Flush, &raw)?;

@@ -30,11 +30,11 @@ pub(crate) fn direct_alignment(file: &File) -> Option<Alignment> {
     }
 }
 
-/// Alignment for direct I/O where the kernel reports none (before Linux 6.1, or tmpfs). It is the
-/// block size of the drive if that can be found out, otherwise one that is safe for every drive in
-/// use.
+/// Returns the alignment for direct I/O where the kernel reports none (before Linux 6.1, or tmpfs).
+/// It is the block size of the drive if that can be found, otherwise one that is safe for every
+/// drive in use.
 fn likely_alignment(file: &File) -> Alignment {
-    /// Of a file system in memory, which demands nothing.
+    /// A file system in memory, which requires no alignment.
     const TMPFS: i64 = 0x0102_1994;
     const SECTOR: u64 = 512;
     let is_tmpfs = rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type == TMPFS);
@@ -43,22 +43,22 @@ fn likely_alignment(file: &File) -> Alignment {
     Alignment { memory: 4096, offset: block.filter(is_usual).unwrap_or(DIRECT_BLOCK_MAX) }
 }
 
-/// Bytes of a block of the drive that has the file.
+/// Returns the bytes per block of the file's drive.
 fn logical_block(file: &File) -> Option<u64> {
     let found = file.metadata().ok()?;
     let is_drive = found.file_type().is_block_device();
     let device = if is_drive { found.rdev() } else { found.dev() };
     let drive = format!("/sys/dev/block/{}:{}", libc::major(device), libc::minor(device));
-    // A partition's are those of the drive that it is a part of.
+    // A partition has the block size of its drive.
     let read = |folder: &str| {
         std::fs::read_to_string(format!("{drive}/{folder}queue/logical_block_size")).ok()
     };
     read("").or_else(|| read("../"))?.trim().parse().ok()
 }
 
-/// Advises the kernel that the file is read here and there. Read-ahead would make its cache, and
-/// later write back, in units far larger than a page; a file system that ignores advice works the
-/// same.
+/// Advises the kernel to expect random reads of the file. Read-ahead would make its cache, and
+/// later write back, use units far larger than a page. A file system that ignores advice works as
+/// well.
 pub(crate) fn expect_random_reads(file: &File) {
     let _ = rustix::fs::fadvise(file, 0, None, Advice::Random);
 }
@@ -73,15 +73,15 @@ pub(crate) fn knows_ranges(file: &File) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|system| RANGES_KNOWN.contains(&(system.f_type as u64)))
 }
 
-/// The name of a file in `/proc/locks`.
+/// Returns the name of a file in `/proc/locks`.
 pub(crate) fn place_in_locks(of: &Metadata) -> Option<String> {
     let device = of.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     Some(format!("{major:02x}:{minor:02x}:{}", of.ino()))
 }
 
-/// Asks the kernel not to bundle this thread's wake-ups, which it otherwise does within 50 µs;
-/// whether it does so.
+/// Asks the kernel not to bundle this thread's wake-ups, which it otherwise does within 50 µs.
+/// Returns `true` if the kernel agreed.
 #[cfg(feature = "simulated")]
 pub(crate) fn wake_punctually() -> bool {
     rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1)).is_ok()

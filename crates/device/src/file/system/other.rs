@@ -5,15 +5,15 @@ use std::fs::{File, Metadata};
 use crate::device::Alignment;
 use crate::error::Errno;
 
-/// There is no flag that opens a file for direct I/O.
+/// No flag opens a file for direct I/O.
 pub(crate) const DIRECT: Option<i32> = None;
 
-/// There is no direct I/O.
+/// Returns `None`: direct I/O does not exist.
 pub(crate) fn direct_alignment(_: &File) -> Option<Alignment> {
     None
 }
 
-/// There is no advice.
+/// Does nothing: advice does not exist.
 pub(crate) fn expect_random_reads(_: &File) {}
 
 /// Makes all written bytes durable: on a Mac, where `fsync` leaves them in the drive's cache, by
@@ -28,17 +28,17 @@ pub(crate) fn sync_data(file: &File) -> Result<(), Errno> {
     .map_err(Errno::from)
 }
 
-/// There are no syncs of ranges.
+/// Returns `false`: syncs of ranges do not exist.
 pub(crate) fn knows_ranges(_: &File) -> bool {
     false
 }
 
-/// There is no list of locks.
+/// Returns `None`: a list of locks does not exist.
 pub(crate) fn place_in_locks(_: &Metadata) -> Option<String> {
     None
 }
 
-/// Wake-ups are as they are.
+/// Returns `false`: wake-ups cannot be changed.
 #[cfg(feature = "simulated")]
 pub(crate) fn wake_punctually() -> bool {
     false

@@ -7,19 +7,19 @@ use crate::io::{MapError, ReadError, named};
 use crate::page::superblock::SuperblockError;
 use crate::{hash_index, heap};
 
-/// One thing that is wrong.
+/// A fault of a store.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Page 0 is no superblock.
+    /// Page 0 is not a valid superblock.
     #[error("no superblock that can be used: {0}")]
     Superblock(SuperblockError),
     /// The file ends before the store does.
     #[error("the file is cut off: the superblock counts {expected} pages, and there are {found}")]
     Truncated {
-        /// Pages that there should be.
+        /// Expected number of pages.
         expected: u64,
-        /// Pages that there are.
+        /// Number of pages in the file.
         found: u64,
     },
     /// The store was not closed.
@@ -31,7 +31,7 @@ pub enum Fault {
         /// The process that had the store open.
         pid: u32,
     },
-    /// Opening the store, which was closed, refuses the log beside it.
+    /// A closed store does not open, because it refuses the log beside it.
     #[error(
         "the store does not open with the log beside it: {reason}; `millpond recover --salvage` \
          opens it without"
@@ -40,32 +40,32 @@ pub enum Fault {
         /// The error of opening.
         reason: String,
     },
-    /// The page cannot be read, or is not what was once written there.
+    /// The page cannot be read, or differs from the page written there.
     #[error("{}", unreadable(.0))]
     Unreadable(#[from] ReadError),
-    /// The page contradicts itself, or what its parent says of it.
+    /// The page is inconsistent, or contradicts its parent.
     #[error(transparent)]
     Node(#[from] Violation),
-    /// A fault of a page of a hash index.
+    /// A page of a hash index is faulty.
     #[error(transparent)]
     Hash(#[from] hash_index::Violation),
-    /// A fault of a page of a heap.
+    /// A page of a heap is faulty.
     #[error(transparent)]
     Heap(#[from] heap::Violation),
-    /// A page of another type stands where a structure has its root, or a child.
+    /// The root or a child of a structure is a page of another type.
     #[error("the page has type {found}, which does not belong here")]
     Type {
-        /// Type as the page says.
+        /// Type in the page.
         found: u8,
     },
-    /// The page of a hash index or a heap is not what the page that refers to it says: one of them
-    /// is an older version of itself.
+    /// A page of a hash index or a heap contradicts the page that refers to it: one of them is an
+    /// older version of itself.
     #[error("the page does not fit the one that refers to it: {what}")]
     Misfit {
         /// The mismatch.
         what: String,
     },
-    /// A swip on storage that is no page id.
+    /// A swip on storage is not a page id.
     #[error("the reference at byte {at} is no page id ({word:#018x})")]
     Swip {
         /// Offset in the page.
@@ -73,10 +73,10 @@ pub enum Fault {
         /// The word found.
         word: u64,
     },
-    /// A reference to a page that cannot be there.
+    /// A reference to a page that cannot exist.
     #[error("the reference at byte {at} leads to page {child}, and the store has {pages} pages")]
     Beyond {
-        /// Offset in the page; 0 where a root is named elsewhere.
+        /// Offset in the page; 0 for a root that is named elsewhere.
         at: usize,
         /// The page referred to.
         child: PageId,
@@ -86,7 +86,7 @@ pub enum Fault {
     /// A reference to the superblock or to a free map.
     #[error("the reference at byte {at} leads to page {child}, which is the store's own")]
     Reserved {
-        /// Offset in the page; 0 where a root is named elsewhere.
+        /// Offset in the page; 0 for a root that is named elsewhere.
         at: usize,
         /// The page referred to.
         child: PageId,
@@ -94,22 +94,22 @@ pub enum Fault {
     /// The page has two parents.
     #[error("the page is referred to twice{}", by(.parent))]
     Twice {
-        /// The second parent that was found; `None`: as a root.
+        /// The second parent that was found; `None` if the page is also a root.
         parent: Option<PageId>,
     },
-    /// The page is in use, and free: it would be handed out again.
+    /// The page is both in use and free: it would be allocated again.
     #[error("the page is in use, but is free in the map of free pages: dangerous")]
     Free,
     /// The page is not free, and nothing refers to it.
     #[error("the page is marked as used, and nothing refers to it: its space is lost")]
     Leaked,
-    /// Pages that nothing refers to, most likely since what did is damaged.
+    /// Pages without a reference, most likely because the referring page is damaged.
     #[error("{pages} pages, this one and later ones, cannot be reached any more")]
     CutOff {
         /// Number of pages.
         pages: u64,
     },
-    /// The map of free pages says something impossible of the page.
+    /// The map of free pages has an impossible state for the page.
     #[error("this page is {said} in the map of free pages, page {map}")]
     FreeMap {
         /// The page of the map.
@@ -117,21 +117,21 @@ pub enum Fault {
         /// The map's state: free, though reserved; or used, though beyond the end.
         said: &'static str,
     },
-    /// The map that says where pages are is damaged.
+    /// The page map is damaged.
     #[error("{0}; the pages were looked for in the whole file")]
     PageMap(MapError),
-    /// The type of a page of the store itself is wrong.
+    /// A page of the store itself has the wrong type.
     #[error("a page of the store itself has type {found}, not {expected}")]
     OwnType {
-        /// Type as the page says.
+        /// Type in the page.
         found: u8,
-        /// Type that the place demands.
+        /// Type required at that place.
         expected: u8,
     },
-    /// The superblock names no catalog, so that nothing can be reached.
+    /// The superblock names no catalog, so nothing can be reached.
     #[error("the superblock names no catalog of trees")]
     NoCatalog,
-    /// The log counts other entries of a tree than there are.
+    /// The log's count of a tree's entries is wrong.
     #[error("{counted} entries are counted in the log, and the tree has {found}")]
     Rows {
         /// The number in the log.
@@ -139,10 +139,10 @@ pub enum Fault {
         /// The number found.
         found: u64,
     },
-    /// An entry of the catalog is none.
+    /// An entry of the catalog is invalid.
     #[error("entry {entry} of the catalog's page is no structure: {why}")]
     Catalog {
-        /// Which entry of the page.
+        /// Number of the entry in the page.
         entry: usize,
         /// The fault.
         why: String,
@@ -156,7 +156,7 @@ fn by(parent: &Option<PageId>) -> String {
     }
 }
 
-/// Describes what is wrong, without the page, which the report names anyway.
+/// Describes the fault without the page, which the report names anyway.
 fn unreadable(error: &ReadError) -> String {
     match error {
         ReadError::Checksum { stored, computed, .. } => {

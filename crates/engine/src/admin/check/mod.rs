@@ -1,4 +1,4 @@
-//! Finding out whether a store file is sound, page by page, without changing it.
+//! Checks of a store file, page by page, without changing it.
 //!
 //! A check verifies:
 //! - the superblock, and each used page's checksum, id (a page written to the wrong place is

@@ -1,4 +1,4 @@
-//! Reading many pages of a store at once, each with its own result.
+//! Reads of many pages at once, each with its own result.
 
 use millpond_base::PageId;
 use millpond_device::AlignedBuffer;
@@ -6,7 +6,7 @@ use millpond_device::AlignedBuffer;
 use crate::io::{PageRead, PageStore, ReadError};
 use crate::page::View;
 
-/// Pages read together.
+/// Number of pages read together.
 pub(crate) const BATCH: usize = 64;
 
 /// Buffers for a batch of pages.
@@ -20,7 +20,7 @@ impl PageReader {
         PageReader { buffers: Vec::new(), page_size }
     }
 
-    /// Reads up to [`BATCH`] pages; answers in the order of `pages`.
+    /// Reads up to [`BATCH`] pages; the results are in the order of `pages`.
     pub(crate) fn read(
         &mut self,
         store: &PageStore,
@@ -36,12 +36,12 @@ impl PageReader {
         batch.into_iter().map(|read| read.result).collect()
     }
 
-    /// Page `i` of the last batch.
+    /// Returns page `i` of the last batch.
     pub(crate) fn view(&self, i: usize) -> View<'_> {
         View::of(&self.buffers[i])
     }
 
-    /// The bytes of page `i` of the last batch.
+    /// Returns the bytes of page `i` of the last batch.
     pub(crate) fn bytes(&self, i: usize) -> &[u8] {
         &self.buffers[i]
     }

@@ -10,14 +10,14 @@ use crate::page::superblock::Superblock;
 use crate::page::{PageSize, PageType};
 use crate::store::entry::Structure;
 
-/// Something that is wrong, and where.
+/// A fault and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
     /// The page.
     pub page: PageId,
     /// Offset of the page in the file, in bytes.
     pub offset: u64,
-    /// The structure that it belongs to, by name, as far as that is known.
+    /// Name of the structure that the page belongs to, if it is known.
     pub structure: Option<String>,
     /// The fault.
     pub fault: Fault,
@@ -33,16 +33,16 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A named structure, as the walk found it.
+/// Result of the walk through a named structure.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct StructureReport {
     /// Name of the structure.
     pub name: String,
-    /// The id that its pages carry.
+    /// Owner id in its pages.
     pub owner: u32,
     /// Kind of the structure.
     pub kind: Structure,
-    /// The page of its root.
+    /// Page of its root.
     pub root: PageId,
     /// Levels of a tree, 1 if its root is a leaf; 0 for other structures.
     pub height: u32,
@@ -58,19 +58,19 @@ pub struct StructureReport {
     pub other_pages: u64,
     /// Bytes in use in leaves, for entries and fences.
     pub leaf_bytes_used: u64,
-    /// Bytes that leaves have for them.
+    /// Bytes available for them in leaves.
     pub leaf_bytes: u64,
-    /// True if the structure has a fault, so that the figures are too low.
+    /// Set if the structure has a fault, so that the figures are too low.
     pub damaged: bool,
 }
 
 impl StructureReport {
-    /// All its pages.
+    /// Returns the number of all its pages.
     pub fn pages(&self) -> u64 {
         self.inner_pages + self.leaf_pages + self.overflow_pages + self.other_pages
     }
 
-    /// Share of the leaves that is in use, 0 without leaves.
+    /// Returns the used share of the leaves, or 0 without leaves.
     pub fn fill(&self) -> f64 {
         if self.leaf_bytes == 0 {
             0.0
@@ -85,20 +85,20 @@ impl StructureReport {
 pub struct PageCounts {
     /// The superblock and the maps of free pages.
     pub own: u64,
-    /// In use: reached from the catalog.
+    /// Pages in use, reached from the catalog.
     pub used: u64,
-    /// Free.
+    /// Free pages.
     pub free: u64,
-    /// Neither: marked as used, and not reached.
+    /// Pages marked as used, and not reached.
     pub lost: u64,
-    /// Number of pages, reserved or in use, that could not be read.
+    /// Pages, reserved or in use, that could not be read.
     pub unreadable: u64,
 }
 
 /// Report of a check.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
-    /// The store.
+    /// Path of the store.
     pub path: PathBuf,
     /// Page size of the store.
     pub page_size: PageSize,
@@ -108,13 +108,13 @@ pub struct Report {
     pub superblock: Option<Superblock>,
     /// Pages by use.
     pub counts: PageCounts,
-    /// Pages in use by type: [`PageType`] and how many.
+    /// Pages in use by type: [`PageType`] and number.
     pub by_type: Vec<(PageType, u64)>,
     /// The structures in the catalog's order; the catalog itself is the first.
     pub structures: Vec<StructureReport>,
-    /// The problems found.
+    /// The problems found, up to a limit.
     pub problems: Vec<Problem>,
-    /// Further problems that were found and not kept.
+    /// Number of further problems, which were not kept.
     pub problems_left_out: u64,
 }
 
@@ -124,7 +124,7 @@ impl Report {
         self.problems.is_empty() && self.problems_left_out == 0
     }
 
-    /// All problems, those left out among them.
+    /// Returns the number of all problems, including those left out.
     pub fn problem_count(&self) -> u64 {
         self.problems.len() as u64 + self.problems_left_out
     }

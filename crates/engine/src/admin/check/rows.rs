@@ -1,4 +1,4 @@
-//! The counts of entries that the log of a store has, compared with what a check finds.
+//! Comparison of the entry counts in a store's log with the result of a check.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::store::entry::Structure;
 /// Numbers of entries of trees, by their owner ids.
 pub type Rows = Vec<(u32, u64)>;
 
-/// Returns the numbers in the last checkpoint of the log on `device`, which belongs to `store`, a
-/// closed one. Empty if the store was not closed, or the log cannot be read. Nothing is written to
-/// the device.
+/// Returns the numbers in the last checkpoint of the log on `device`, which belongs to the closed
+/// store `store`. Empty if the store was not closed, or the log cannot be read. Nothing is written
+/// to the device.
 pub fn rows_in_log(store: &PageStore, device: Arc<dyn Device>) -> Rows {
     if !needs_log(store) || device.length() == 0 {
         return Rows::new();
@@ -28,14 +28,14 @@ pub fn rows_in_log(store: &PageStore, device: Arc<dyn Device>) -> Rows {
     })
 }
 
-/// Returns whether opening the store reads the log beside it, if there is one, although it was
+/// Returns `true` if opening the store reads the log beside it, if there is one, although it was
 /// closed.
 fn needs_log(store: &PageStore) -> bool {
     store.log_position() != Lsn(0) && store.superblock().is_some_and(|block| block.clean)
 }
 
-/// The counts in the log beside the store at `path`; or the reason why opening refuses that log. A
-/// store that was closed is opened without one.
+/// Returns the counts in the log beside the store at `path`, or the reason that opening refuses
+/// that log. A closed store opens without one.
 pub(super) fn rows_beside(store: &PageStore, path: &Path) -> Result<Rows, Fault> {
     let log = log_path(path);
     if !needs_log(store) || !log.exists() {
@@ -53,7 +53,7 @@ fn refused(error: &dyn std::error::Error) -> Fault {
     Fault::Log { reason: error.to_string() }
 }
 
-/// Compares them with what `walk` has found.
+/// Compares the counts with the result of `walk`.
 pub(super) fn compare(walk: &mut Walk<'_>, rows: &[(u32, u64)]) {
     for found in &walk.structures {
         let counted = rows.iter().find(|(owner, _)| *owner == found.owner);

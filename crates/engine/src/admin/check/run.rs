@@ -1,8 +1,8 @@
-//! A check from beginning to end.
+//! A complete check.
 //!
-//! First the walk from the catalog down, then the sweep over everything else; each page is read
-//! once (those of the catalog and of the store itself among them). Nothing is written, and nothing
-//! that a page says is believed before it was checked.
+//! First the walk from the catalog down, then the sweep over everything else. Each page is read
+//! once, including those of the catalog and of the store itself. Nothing is written, and no content
+//! of a page is trusted before it was checked.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ use crate::store::entry::{Structure, TypeNames};
 /// Progress of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Pages done.
+    /// Pages checked so far.
     pub done: u64,
     /// Pages of the file.
     pub pages: u64,
@@ -31,12 +31,12 @@ pub struct Progress {
 
 /// Options of a check.
 pub struct CheckOptions<'a> {
-    /// Problems that are kept; further ones are counted.
+    /// Maximum number of problems to keep; further ones are counted.
     pub problems_max: usize,
     /// Numbers of entries of trees according to the log of a closed store; other trees are not
-    /// compared. [`check`] looks into the log beside the store.
+    /// compared. [`check`] reads the log beside the store.
     pub rows: Rows,
-    /// The page size, where neither superblock nor free map tell it.
+    /// The page size, if neither superblock nor free map has it.
     pub page_size: Option<PageSize>,
     /// Receives the progress of the check from time to time; returning `false` stops the check.
     pub progress: Option<&'a mut dyn FnMut(Progress) -> bool>,
@@ -55,24 +55,24 @@ impl CheckOptions<'_> {
     }
 }
 
-/// Why there is no report.
+/// Reason that there is no report.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
     /// The file could not be opened, or has nothing that looks like a store.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Progress answered that enough is enough.
+    /// The progress callback stopped the check.
     #[error("the check was interrupted")]
     Interrupted,
 }
 
-/// Checks the store in the file at `path`, which nobody has open for writing; `catalog` says how
+/// Checks the store in the file at `path`, which nobody has open for writing. `catalog` tells how
 /// to read its catalog.
 ///
 /// # Errors
-/// The file cannot be opened, is in use, or is no store at all; or progress said to stop. Whatever
-/// is wrong with the store itself is in the report.
+/// The file cannot be opened, is in use, or is not a store at all; or `progress` stopped the check.
+/// Faults of the store itself are in the report.
 pub fn check(
     path: &Path,
     catalog: Roots,
@@ -96,7 +96,7 @@ pub fn check(
 /// Checks a store that was opened by [`PageStore::open_for_salvage`].
 ///
 /// # Errors
-/// Progress said to stop.
+/// The progress callback stopped the check.
 pub fn check_store(
     store: &PageStore,
     catalog: Roots,
@@ -116,7 +116,8 @@ pub fn check_store(
             root,
             types: TypeNames::default(),
         }),
-        // A store that was never closed has no catalog yet; the report says that it was not closed.
+        // A store that was never closed has no catalog yet; the report states that it was not
+        // closed.
         None if superblock.is_some_and(|block| !block.clean) => {}
         None => walk.findings.add(PageId(0), None, Fault::NoCatalog),
     }

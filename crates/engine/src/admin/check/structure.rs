@@ -1,4 +1,4 @@
-//! The structures of a store, and how a check learns of them.
+//! The structures of a store, and the catalog that a check reads them from.
 
 use millpond_base::PageId;
 
@@ -6,7 +6,7 @@ use crate::page::PageType;
 use crate::store::catalog::CATALOG_OWNER;
 use crate::store::entry::{ENTRY, Entry, Structure, TypeNames};
 
-/// Returns `true` if pages of this type belong to a structure of that kind.
+/// Returns `true` if pages of type `page` belong to structures of that kind.
 pub(crate) fn owns(kind: Structure, page: PageType) -> bool {
     let types: &[PageType] = match kind {
         Structure::Tree => &[PageType::BTREE_INNER, PageType::BTREE_LEAF, PageType::OVERFLOW],
@@ -21,29 +21,29 @@ pub(crate) fn owns(kind: Structure, page: PageType) -> bool {
 pub struct Named {
     /// Name of the structure.
     pub name: String,
-    /// The id that its pages carry.
+    /// Owner id in its pages.
     pub owner: u32,
     /// Kind of the structure.
     pub kind: Structure,
-    /// The page of its root.
+    /// Page of its root.
     pub root: PageId,
     /// Type names of its keys and values, as far as they are known.
     pub types: TypeNames,
 }
 
-/// Reads an entry of a catalog: what it names, nothing, or why it cannot be read.
+/// Decodes a catalog entry: into a structure, nothing, or the reason that it is invalid.
 pub type Decode = fn(key: &[u8], value: &[u8]) -> Result<Option<Named>, String>;
 
 /// Reader of a catalog, which is a tree: the owner id of its pages, and the decoder of its entries.
 #[derive(Clone, Copy)]
 pub struct Roots {
-    /// The id that the catalog's own pages carry.
+    /// Owner id in the catalog's own pages.
     pub owner: u32,
     /// Decodes an entry.
     pub decode: Decode,
 }
 
-/// The catalog as `db::catalog` writes it.
+/// The catalog in the format of `store::catalog`.
 pub const CATALOG: Roots = Roots { owner: CATALOG_OWNER, decode };
 
 fn decode(key: &[u8], value: &[u8]) -> Result<Option<Named>, String> {

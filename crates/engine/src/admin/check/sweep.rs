@@ -1,4 +1,5 @@
-//! The sweep over the whole file: what the walk did not reach, against the maps of free pages.
+//! The sweep over the whole file: pages that the walk did not reach, compared with the maps of free
+//! pages.
 
 use millpond_base::PageId;
 
@@ -9,7 +10,7 @@ use crate::admin::check::walk::Walk;
 use crate::page::superblock::Placement;
 use crate::page::{PAGE_HEADER, PageHeader, PageType, free_map};
 
-/// Pages that cannot be reached, since something above them is damaged.
+/// Pages that cannot be reached, since a page above them is damaged.
 #[derive(Clone, Copy)]
 struct CutOff {
     first: PageId,
@@ -19,16 +20,16 @@ struct CutOff {
 /// The state of the sweep.
 pub(super) struct Sweep<'w, 's> {
     walk: &'w mut Walk<'s>,
-    /// True if the maps on storage are right about free pages, as they are after a clean shutdown.
+    /// Set if the maps on storage are right about free pages, as they are after a clean shutdown.
     trusted: bool,
     group: u64,
-    /// The map of the group, if it is sound.
+    /// Map of the group, if it is sound.
     map: Option<Vec<u8>>,
     next: u64,
     counts: PageCounts,
-    /// By structure; the last is for pages of none that is known.
+    /// Cut-off pages by structure; the last is for pages of no known structure.
     cut_off: Vec<Option<CutOff>>,
-    /// True if a page may be unreachable because of damage elsewhere.
+    /// Set if a page may be unreachable because of damage elsewhere.
     damaged: bool,
 }
 
@@ -40,7 +41,7 @@ impl<'w, 's> Sweep<'w, 's> {
         Sweep { walk, trusted, group: 0, map: None, next: 0, counts, cut_off, damaged }
     }
 
-    /// Looks at some more pages; `false` when there are none.
+    /// Examines some more pages; `false` when there are none.
     pub(super) fn step(&mut self) -> bool {
         let size = self.walk.store.page_size();
         let per_map = free_map::pages_per_map(size);
@@ -53,7 +54,8 @@ impl<'w, 's> Sweep<'w, 's> {
         let group_end = (self.group + 1) * per_map;
         let end = group_end.min(self.walk.pages);
         let mut pages = Vec::with_capacity(BATCH);
-        // A bounded number of pages per step, so that progress is told where all are in use.
+        // A bounded number of pages per step, so that progress is reported even where all are in
+        // use.
         let stop = end.min(self.next + 64 * BATCH as u64);
         while self.next < stop && pages.len() < BATCH {
             let page = PageId(self.next);
@@ -72,7 +74,7 @@ impl<'w, 's> Sweep<'w, 's> {
         self.next < self.walk.pages
     }
 
-    /// Pages done.
+    /// Returns the number of pages done.
     pub(super) fn done(&self) -> u64 {
         self.next.max(self.counts.used)
     }
@@ -113,12 +115,12 @@ impl<'w, 's> Sweep<'w, 's> {
         }
     }
 
-    /// Returns `true` if `page`, of this group, is taken according to the map; `None` if no map can
-    /// be trusted.
+    /// Returns `true` if the map marks `page`, of this group, as used; `None` if no map can be
+    /// trusted.
     fn taken(&self, page: u64) -> Option<bool> {
         let store = self.walk.store;
         if store.placement() == Placement::OutOfPlace {
-            // A page that is somewhere is in use.
+            // A page that has a place is in use.
             let is_known = self.trusted && store.map_damage().is_none();
             return is_known.then(|| page < self.walk.pages && store.is_allocated(PageId(page)));
         }
@@ -132,7 +134,7 @@ impl<'w, 's> Sweep<'w, 's> {
         self.walk.store.page_size()
     }
 
-    /// Compares what is known of `page` without reading it; returns whether it has to be read.
+    /// Checks `page` without reading it; returns `true` if it has to be read.
     fn pass(&mut self, page: PageId) -> bool {
         let taken = self.taken(page.0);
         let map = free_map::map_page(self.size(), self.group);
@@ -160,7 +162,7 @@ impl<'w, 's> Sweep<'w, 's> {
             let header = PageHeader::read(self.walk.reader.bytes(i));
             let taken = self.taken(page.0);
             match (taken, result) {
-                // What a free page holds is anything; that it can be read at all is something.
+                // The content of a free page is arbitrary, but it should be readable.
                 (Some(false), Err(error @ crate::io::ReadError::Device { .. })) => {
                     self.counts.unreadable += 1;
                     self.walk.findings.add(page, None, error.into());
@@ -192,7 +194,7 @@ impl<'w, 's> Sweep<'w, 's> {
         found.map(|found| found.name.clone())
     }
 
-    /// A sound page that is not free and was not reached.
+    /// Counts a sound page that is neither free nor reached.
     fn cut_off(&mut self, page: PageId, owner: u32) {
         let structures = &self.walk.structures;
         let found = structures.iter().position(|found| found.owner == owner);
@@ -210,7 +212,7 @@ impl<'w, 's> Sweep<'w, 's> {
         }
     }
 
-    /// Bits beyond the store's end say that nothing is taken.
+    /// Checks that the bits beyond the store's end are not set.
     fn look_beyond(&mut self) {
         let end = (self.group + 1) * free_map::pages_per_map(self.size());
         let map = free_map::map_page(self.size(), self.group);

@@ -1,9 +1,8 @@
-//! The walk from the catalog down: every page that can be reached, each held to what its parent
-//! says of it.
+//! The walk from the catalog down: every page that can be reached, each compared with its parent.
 //!
-//! Memory: a bit per page of the file, and the references that wait, which are those of one page
-//! per level; in an index or a heap, with a copy of that page. Levels fall by one from parent to
-//! child, so that no damage makes the walk endless; where pages have no levels, the bits do.
+//! It takes a bit of memory per page of the file, and the pending references: those of one page per
+//! level, and in an index or a heap a copy of that page. Levels fall by one from parent to child,
+//! so that no damage makes the walk endless; where pages have no levels, the bits ensure that.
 
 use std::rc::Rc;
 
@@ -20,7 +19,7 @@ use crate::pool::{Kind, Swip};
 use crate::store::entry::Structure;
 use crate::{hash_index, heap};
 
-/// Problems, of which a limited number is kept.
+/// The problems found, a limited number of which is kept.
 pub(crate) struct Findings {
     pub(crate) problems: Vec<Problem>,
     pub(crate) left_out: u64,
@@ -55,7 +54,7 @@ impl Bits {
         word.is_some_and(|word| word >> (page.0 % 64) & 1 != 0)
     }
 
-    /// Sets the bit; returns whether it was clear.
+    /// Sets the bit; returns `true` if it was clear.
     pub(crate) fn set(&mut self, page: PageId) -> bool {
         let Some(word) = self.words.get_mut((page.0 / 64) as usize) else { return false };
         let bit = 1 << (page.0 % 64);
@@ -73,23 +72,23 @@ pub(crate) enum Role {
     Node { level: u8, child: usize, fences: Fences },
     /// A page of a large value.
     Large(LargePart),
-    /// A page of a structure that is no tree, below this one.
+    /// A page of a structure that is not a tree, below this page.
     Other(Rc<PageBuffer>),
 }
 
-/// A page to be looked at.
+/// A page to be examined.
 pub(crate) struct Visit {
     pub(crate) page: PageId,
     pub(crate) parent: Option<PageId>,
     /// Offset of the swip in the parent.
     pub(crate) at: usize,
-    /// Which structure.
+    /// Number of the structure.
     pub(crate) structure: usize,
     pub(crate) role: Role,
 }
 
 impl Visit {
-    /// Returns `true` if little or nothing is below the page.
+    /// Returns `true` if there is little or nothing below the page.
     fn is_low(&self) -> bool {
         match &self.role {
             Role::Root => false,
@@ -103,7 +102,7 @@ impl Visit {
 /// The state of the walk.
 pub(crate) struct Walk<'s> {
     pub(crate) store: &'s PageStore,
-    /// Pages of the store.
+    /// Number of pages of the store.
     pub(crate) pages: u64,
     pub(crate) reached: Bits,
     pub(crate) reached_count: u64,
@@ -112,7 +111,7 @@ pub(crate) struct Walk<'s> {
     pub(crate) structures: Vec<StructureReport>,
     pub(crate) findings: Findings,
     pub(crate) reader: PageReader,
-    /// By structure: the seed of a hash index.
+    /// Seeds of hash indexes, by structure.
     seeds: Vec<u64>,
     catalog: Roots,
     stack: Vec<Visit>,
@@ -142,7 +141,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// A structure that was found, to be walked.
+    /// Adds a structure to be walked.
     pub(crate) fn add(&mut self, found: Named) {
         let Named { name, owner, kind, root, .. } = found;
         let structure = self.structures.len();
@@ -151,7 +150,7 @@ impl<'s> Walk<'s> {
         self.stack.push(Visit { page: root, parent: None, at: 0, structure, role: Role::Root });
     }
 
-    /// Looks at some more pages; `false` when there are none.
+    /// Examines some more pages; `false` when there are none.
     pub(crate) fn step(&mut self) -> bool {
         let mut batch = Vec::with_capacity(BATCH);
         while batch.len() < BATCH {
@@ -181,7 +180,7 @@ impl<'s> Walk<'s> {
         !self.stack.is_empty()
     }
 
-    /// Something is wrong with the page of `visit`.
+    /// Records a fault of the page of `visit`.
     fn fault(&mut self, visit: &Visit, fault: Fault) {
         self.fault_at(visit.page, visit.structure, fault);
     }
@@ -193,7 +192,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Returns `true` if the page can be examined: it exists, and was not seen yet.
+    /// Returns `true` if the page is to be examined: it exists, and was not seen yet.
     fn admit(&mut self, visit: &Visit) -> bool {
         let (child, at, pages) = (visit.page, visit.at, self.pages);
         let said_by = visit.parent.unwrap_or_default();
@@ -318,7 +317,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// A page of a structure that is no tree: looked at by itself, and its swips followed.
+    /// Examines a page of a structure that is not a tree, and follows its swips.
     fn look_at_other(&mut self, visit: &Visit, kind: Structure, page: View<'_>, bytes: &[u8]) {
         let found = PageHeader::read(bytes).kind;
         if !owns(kind, found) {
@@ -384,7 +383,7 @@ fn kind_of(found: PageType) -> Option<&'static dyn Kind> {
     kinds.find(|(page_type, _)| *page_type == found).map(|(_, kind)| kind)
 }
 
-/// Checks a page of an index or a heap against its referring page.
+/// Checks a page of an index or a heap against the page that refers to it.
 fn fits(visit: &Visit, page: View<'_>) -> Result<(), String> {
     let kind = |page| kind_of(PageHeader::type_in(page));
     match &visit.role {
@@ -395,7 +394,7 @@ fn fits(visit: &Visit, page: View<'_>) -> Result<(), String> {
     }
 }
 
-/// The swips of a page that refer to something, with their offsets.
+/// Returns the swips of a page that refer to something, with their offsets.
 fn swips_of(kind: &dyn Kind, page: View<'_>) -> Vec<(usize, Swip)> {
     let mut swips = Vec::new();
     kind.swips(page, &mut |at| {

@@ -14,13 +14,13 @@ pub enum Form {
     Json,
 }
 
-/// The version of the format that is written, and the only one that is read.
+/// Version of the format, the only one written or read.
 pub(crate) const VERSION: u64 = 1;
 /// Beginning of the first line of text and hex dumps.
 pub(crate) const HEADER: &str = "@millpond-dump ";
-/// The word, and the name of the JSON member, that a structure's section begins with.
+/// The words, and the names of the JSON members, at the beginning of a structure's section.
 pub(crate) const WORDS: [(Structure, &str); 3] =
     [(Structure::Tree, "tree"), (Structure::Hash, "hash"), (Structure::Heap, "heap")];
-/// The names of the JSON members with the names of types.
+/// Names of the JSON members with the names of types.
 pub(crate) const KEYS: &str = "keys";
 pub(crate) const VALUES: &str = "values";

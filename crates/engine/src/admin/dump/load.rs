@@ -1,36 +1,35 @@
-//! Filling a store from a dump.
+//! Loads of a dump into a store.
 //!
-//! Entries of a tree that come in the order of their keys are loaded in bulk, page by page; from
-//! the first one that does not on, they are written one by one, and a later entry replaces an
-//! earlier one of the same key. Records of a heap are appended in the order of the dump, and get
-//! new ids.
+//! Entries of a tree are loaded in bulk, page by page, as long as they are in key order. From the
+//! first one out of order on, they are written one by one, and a later entry replaces an earlier
+//! one of the same key. Records of a heap are appended in the order of the dump, and get new ids.
 
 use std::io::BufRead;
 
 use crate::admin::dump::reader::{DumpError, DumpReader, Item};
 use crate::store::entry::{Structure, TypeNames};
 
-/// A store that a dump is loaded to.
+/// A store that a dump is loaded into.
 pub trait Loader {
     /// Error of the store.
     type Error;
 
-    /// Makes the structure `name` if it is not there, with keys and values of these types as far as
-    /// the dump names them; called before all others that name it. By default nothing is made, and
-    /// the types are forgotten.
+    /// Creates the structure `name` if it does not exist, with the types of keys and values that
+    /// the dump names. Called before all other methods that name it. By default it creates nothing,
+    /// and ignores the types.
     ///
     /// # Errors
-    /// The store's: it is there, with other types.
+    /// The store's error: the structure exists, with other types.
     fn make(&mut self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), Self::Error> {
         let _ = (kind, name, types);
         Ok(())
     }
 
-    /// Loads rows whose keys ascend into the tree `name`, which is created if it does not
-    /// exist; returns their number.
+    /// Loads rows with ascending keys into the tree `name`, which is created if it does not exist.
+    /// Returns their number.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's error.
     fn sorted(
         &mut self,
         name: &str,
@@ -40,45 +39,45 @@ pub trait Loader {
     /// Writes one entry into that tree.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's error.
     fn put(&mut self, name: &str, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
 
-    /// Makes the hash index or heap `name` if it is not there; its entries follow.
+    /// Creates the hash index or heap `name` if it does not exist; its entries follow.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's error.
     fn begin(&mut self, kind: Structure, name: &str) -> Result<(), Self::Error>;
 
     /// Writes one entry into the hash index or heap that was begun last. The key of a heap's record
-    /// is the id that it had, in digits.
+    /// is its former id, in digits.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's error.
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
 }
 
 /// Result of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Loaded {
-    /// Sections: trees, hash indexes and heaps.
+    /// Number of sections: trees, hash indexes and heaps.
     pub trees: u64,
-    /// Entries read.
+    /// Number of entries read.
     pub entries: u64,
-    /// Number of entries that were loaded in bulk.
+    /// Number of entries loaded in bulk.
     pub sorted: u64,
 }
 
-/// Why a dump was not loaded to its end.
+/// Reason that a dump was not loaded completely.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError<E: std::fmt::Display> {
-    /// The dump.
+    /// The dump is faulty.
     #[error(transparent)]
     Dump(#[from] DumpError),
-    /// The store.
+    /// The store failed.
     #[error("before line {line} of the dump: {error}")]
     Store {
-        /// The line that was read last.
+        /// The last line that was read.
         line: u64,
         /// The store's error.
         error: E,
@@ -88,7 +87,7 @@ pub enum LoadError<E: std::fmt::Display> {
 /// The item of a line, with its key and value.
 type Line = (Item, Vec<u8>, Vec<u8>);
 
-/// Entries of the dump as long as they are in order.
+/// Entries of the dump, as long as they are in order.
 struct Ascending<'r, R: BufRead> {
     reader: &'r mut DumpReader<R>,
     first: Option<(Vec<u8>, Vec<u8>)>,
@@ -122,10 +121,11 @@ impl<R: BufRead> Iterator for Ascending<'_, R> {
     }
 }
 
-/// Loads all of a dump.
+/// Loads a whole dump.
 ///
 /// # Errors
-/// The dump is none, or not whole, or the store failed; what came before is loaded.
+/// The input is not a dump, or incomplete, or the store failed; everything before the fault is
+/// loaded.
 pub fn load<R: BufRead, L: Loader>(
     reader: &mut DumpReader<R>,
     store: &mut L,
@@ -137,7 +137,7 @@ where
     let mut loaded = Loaded::default();
     let (mut key, mut value) = (Vec::new(), Vec::new());
     let mut tree = String::new();
-    // Whether the next entry is the first of a tree's section.
+    // Set if the next entry is the first of a tree's section.
     let mut fresh = false;
     let mut kind = Structure::Tree;
     let mut next = None;
@@ -152,7 +152,7 @@ where
         let fail = |line| move |error| LoadError::Store { line, error };
         match item {
             Item::End | Item::Structure(..) if fresh => {
-                // A tree without entries; what ends it comes again.
+                // A tree without entries; the line that ends it is returned again.
                 let line = reader.line();
                 store.sorted(&tree, &mut std::iter::empty()).map_err(fail(line))?;
                 next = Some((item, std::mem::take(&mut key), std::mem::take(&mut value)));

@@ -1,4 +1,4 @@
-//! Stores as text: one line per entry, to read, to diff, to move between versions.
+//! Dumps: stores as text, one line per entry, to read, to compare, or to move between versions.
 //!
 //! ```text
 //! @millpond-dump 1 text            1: version of this format; text or hex
@@ -13,12 +13,10 @@
 //! @end 1                           how many entries there were: without it, a part is missing
 //! ```
 //! In text, a key that begins with `@` or `#` is written with `\x40` or `\x23`. In `hex`, keys and
-//! values are pairs of hexadecimal digits. The third form is one JSON object
-//! per line: `{"millpond_dump":1}`, `{"tree":"users"}` (or `hash`, `heap`; where types are known,
-//! with `"keys":"String","values":"u8"`),
-//! `{"key":"ada","value":"Lovelace"}`,
-//! `{"end":1}`; what is no UTF-8 goes to `key_hex` and `value_hex`. Literals are in `key_shown` and
-//! `value_shown`.
+//! values are pairs of hexadecimal digits. The third form is one JSON object per line:
+//! `{"millpond_dump":1}`, `{"tree":"users"}` (or `hash`, `heap`; if types are known, with
+//! `"keys":"String","values":"u8"`), `{"key":"ada","value":"Lovelace"}`, `{"end":1}`. Bytes that
+//! are not UTF-8 are in `key_hex` and `value_hex`. Literals are in `key_shown` and `value_shown`.
 
 #[cfg(feature = "internals")]
 mod form;

@@ -1,14 +1,14 @@
-//! Bytes as text, and back.
+//! Notation of bytes as text.
 //!
-//! Text is UTF-8 as it is, but for `\\` (a backslash), `\t`, `\n`, `\r`, and `\xHH` for every other
-//! control character and every byte that is no UTF-8. So a tab or the end of a line never is part
-//! of a key or value, and every sequence of bytes has one notation.
+//! Text is unchanged UTF-8, except for `\\` (a backslash), `\t`, `\n`, `\r`, and `\xHH` for every
+//! other control character and every byte that is not UTF-8. So a key or value never contains a tab
+//! or the end of a line, and every sequence of bytes has one notation.
 
-/// Text that stands for no bytes.
+/// Text that is not a valid notation.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotationError {
-    /// A backslash before something unknown.
+    /// A backslash before an unknown character.
     #[error(
         "at byte {at}: after a backslash comes one of \\ t n r xHH; write \\\\ for a backslash"
     )]
@@ -16,13 +16,13 @@ pub enum NotationError {
         /// Offset of the backslash.
         at: usize,
     },
-    /// Not a hexadecimal digit.
+    /// A character that is not a hexadecimal digit.
     #[error("at byte {at}: not a hexadecimal digit")]
     Digit {
         /// Offset of the fault.
         at: usize,
     },
-    /// Half a byte.
+    /// An odd number of digits.
     #[error("{digits} hexadecimal digits are no whole bytes: two make one")]
     Half {
         /// Number of digits.
@@ -50,7 +50,7 @@ fn escape_byte(byte: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the text that stands for `bytes`.
+/// Appends the notation of `bytes`.
 pub fn escape(bytes: &[u8], out: &mut Vec<u8>) {
     for chunk in bytes.utf8_chunks() {
         for letter in chunk.valid().chars() {
@@ -66,7 +66,7 @@ pub fn escape(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The text that stands for `bytes`.
+/// Returns the notation of `bytes`.
 pub fn escaped(bytes: &[u8]) -> String {
     let mut out = Vec::with_capacity(bytes.len());
     escape(bytes, &mut out);
@@ -82,10 +82,10 @@ fn digit(text: &[u8], at: usize) -> Result<u8, NotationError> {
     }
 }
 
-/// Appends the bytes that `text` stands for.
+/// Appends the bytes with the notation `text`.
 ///
 /// # Errors
-/// [`NotationError`]: what [`escape`] never writes.
+/// [`NotationError`]: text that [`escape`] never writes.
 pub fn unescape(text: &[u8], out: &mut Vec<u8>) -> Result<(), NotationError> {
     let mut at = 0;
     while let Some(byte) = text.get(at) {
@@ -113,10 +113,10 @@ pub fn hex(bytes: &[u8], out: &mut Vec<u8>) {
     bytes.iter().for_each(|byte| push_hex(*byte, out));
 }
 
-/// Appends the bytes that hexadecimal digits stand for; `0x` before them is fine.
+/// Appends the bytes of hexadecimal digits, with or without `0x` before them.
 ///
 /// # Errors
-/// [`NotationError`]: other letters, or half a byte.
+/// [`NotationError`]: other characters, or an odd number of digits.
 pub fn unhex(text: &[u8], out: &mut Vec<u8>) -> Result<(), NotationError> {
     let start = if text.starts_with(b"0x") { 2 } else { 0 };
     let digits = text.len() - start;

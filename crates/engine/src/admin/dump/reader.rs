@@ -1,4 +1,4 @@
-//! Reading a dump, in whichever form.
+//! Reader of dumps in all forms.
 
 use std::io::BufRead;
 
@@ -25,39 +25,39 @@ pub enum DumpFault {
     /// The line could not be read.
     #[error("cannot be read: {0}")]
     Read(std::io::Error),
-    /// No dump, or not the beginning of one.
+    /// The input is not a dump, or not the beginning of one.
     #[error("not the beginning of a dump (`@millpond-dump 1 text`): is it one?")]
     Header,
-    /// A dump of another version.
+    /// The dump has another version.
     #[error("the dump has format version {found}, and this program reads version {known}")]
     Version {
         /// The dump's version.
         found: String,
-        /// Ours.
+        /// The version that this library reads.
         known: u64,
     },
-    /// Neither an entry nor anything else.
+    /// The line is neither an entry nor anything else.
     #[error(
         "neither an entry (key, a tab, value) nor `@tree NAME`, `@hash NAME` or `@heap NAME` nor \
          `@end COUNT`"
     )]
     Line,
-    /// A key, value or name cannot be read.
+    /// A key, value or name has an invalid notation.
     #[error(transparent)]
     Notation(#[from] NotationError),
-    /// A line of JSON is none.
+    /// A line is not valid JSON.
     #[error("not the JSON of a dump: {0}")]
     Json(String),
-    /// A structure's name is not UTF-8.
+    /// The name of a structure is not UTF-8.
     #[error("the name of a tree, hash index or heap is no UTF-8")]
     Name,
-    /// An entry before the first tree.
+    /// An entry precedes the first structure.
     #[error("an entry before the first `@tree`, `@hash` or `@heap`")]
     NoTree,
     /// The dump ends early.
     #[error("the dump ends without `@end`: its last part is missing")]
     Cut,
-    /// There is more input than one dump.
+    /// There is more input behind the dump.
     #[error(
         "more follows behind `@end`, which is not loaded: give one dump at a time (what came before \
          it is loaded)"
@@ -80,12 +80,12 @@ millpond_base::from_variants! { DumpFault {
 /// Content of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Item {
-    /// Entries of this structure follow; the keys of a heap's records are the decimal digits of the
-    /// ids that they had. The names of its types, as far as the dump says them, go with it.
+    /// Entries of this structure follow. The keys of a heap's records are the decimal digits of
+    /// their former ids. The names of its types are included, as far as the dump has them.
     Structure(Structure, String, TypeNames),
     /// An entry; its key and value are in the buffers.
     Entry,
-    /// The dump is whole.
+    /// The dump is complete.
     End,
 }
 
@@ -103,7 +103,7 @@ impl<R: BufRead> DumpReader<R> {
     /// Reads the first line.
     ///
     /// # Errors
-    /// It is no dump of this version.
+    /// The input is not a dump of this version.
     pub fn new(input: R) -> Result<DumpReader<R>, DumpError> {
         let form = Form::Text;
         let mut reader =
@@ -115,7 +115,7 @@ impl<R: BufRead> DumpReader<R> {
         Ok(reader)
     }
 
-    /// The next line without its end; `false` at the end of the input.
+    /// Reads the next line without its end; `false` at the end of the input.
     fn next_line(&mut self) -> Result<bool, DumpFault> {
         self.text.clear();
         self.line += 1;
@@ -153,15 +153,15 @@ impl<R: BufRead> DumpReader<R> {
         Ok(Form::Json)
     }
 
-    /// The line read last, counted from 1.
+    /// Returns the number of the last line, counted from 1.
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// The next thing; an entry's key and value replace what is in `key` and `value`.
+    /// Reads the next item. An entry's key and value replace the content of `key` and `value`.
     ///
     /// # Errors
-    /// A line says nothing that a dump says, or the dump ends early.
+    /// A line is invalid, or the dump ends early.
     pub fn read(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Item, DumpError> {
         self.read_item(key, value).map_err(|fault| DumpError { line: self.line, fault })
     }

@@ -1,4 +1,4 @@
-//! Writing a dump.
+//! Writer of dumps.
 
 use std::io::{Result, Write};
 
@@ -8,7 +8,7 @@ use crate::admin::dump::form::{Form, HEADER, KEYS, VALUES, VERSION, WORDS};
 use crate::admin::dump::notation::{escape, hex};
 use crate::store::entry::{Structure, TypeNames};
 
-/// A key and a value as literals of their types; `None` for what is text.
+/// A key and a value as literals of their types; `None` for one that is text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Literals {
     /// The key.
@@ -17,10 +17,10 @@ pub struct Literals {
     pub value: Option<String>,
 }
 
-/// Reads the entries of one structure as literals.
+/// Converts entries of one structure to literals.
 pub type ReadLiterals = dyn Fn(&[u8], &[u8]) -> Literals;
 
-/// Finds how the entries of a structure with these types are read; `None` if all of them are text.
+/// Finds the conversion for a structure with these types; `None` if all its entries are text.
 pub type LiteralsOf = fn(Structure, &TypeNames) -> Option<Box<ReadLiterals>>;
 
 /// Writes a dump to anything.
@@ -37,7 +37,7 @@ impl<W: Write> DumpWriter<W> {
     /// Begins a dump.
     ///
     /// # Errors
-    /// What `out` says.
+    /// The error of `out`.
     pub fn new(mut out: W, form: Form) -> Result<DumpWriter<W>> {
         match form {
             Form::Text => writeln!(out, "{HEADER}{VERSION} text")?,
@@ -47,26 +47,26 @@ impl<W: Write> DumpWriter<W> {
         Ok(DumpWriter { out, form, line: Vec::new(), entries: 0, literals_of: None, read: None })
     }
 
-    /// Shows entries as literals of their types, too, where they are not text: in a remark above
-    /// the entry, or in JSON as `key_shown` and `value_shown`. Readers skip both. Hexadecimal
-    /// dumps have bytes only.
+    /// Also shows entries as literals of their types if they are not text: in a remark above the
+    /// entry, or in JSON as `key_shown` and `value_shown`. Readers skip both. Hexadecimal dumps
+    /// have bytes only.
     pub fn show_literals(&mut self, literals_of: LiteralsOf) {
         self.literals_of = Some(literals_of).filter(|_| self.form != Form::Hex);
     }
 
-    /// The entries that follow are in the tree `name`.
+    /// Begins the tree `name`; its entries follow.
     ///
     /// # Errors
-    /// What `out` says.
+    /// The error of `out`.
     pub fn tree(&mut self, name: &str) -> Result<()> {
         self.structure(Structure::Tree, name)
     }
 
-    /// The entries that follow are in the structure `name`; those of a heap have the decimal
-    /// digits of their ids as keys.
+    /// Begins the structure `name`; its entries follow. Those of a heap have the decimal digits of
+    /// their ids as keys.
     ///
     /// # Errors
-    /// What `out` says.
+    /// The error of `out`.
     pub fn structure(&mut self, kind: Structure, name: &str) -> Result<()> {
         self.structure_of(kind, name, &TypeNames::default())
     }
@@ -74,7 +74,7 @@ impl<W: Write> DumpWriter<W> {
     /// Like [`DumpWriter::structure`], with the names of its types, as far as they are known.
     ///
     /// # Errors
-    /// What `out` says.
+    /// The error of `out`.
     pub fn structure_of(&mut self, kind: Structure, name: &str, types: &TypeNames) -> Result<()> {
         self.read = self.literals_of.and_then(|literals_of| literals_of(kind, types));
         let word = WORDS.iter().find(|(of, _)| *of == kind).map_or("tree", |(_, word)| word);
@@ -104,10 +104,10 @@ impl<W: Write> DumpWriter<W> {
         self.end_line()
     }
 
-    /// A remark for readers; JSON has none.
+    /// Writes a remark for readers; JSON has none.
     ///
     /// # Errors
-    /// What `out` says.
+    /// The error of `out`.
     pub fn remark(&mut self, text: &str) -> Result<()> {
         if self.form == Form::Json {
             return Ok(());
@@ -115,10 +115,10 @@ impl<W: Write> DumpWriter<W> {
         text.lines().try_for_each(|line| writeln!(self.out, "# {line}"))
     }
 
-    /// An entry.
+    /// Writes an entry.
     ///
     /// # Errors
-    /// What `out` says.
+    /// The error of `out`.
     pub fn entry(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.entries += 1;
         self.line.clear();
@@ -126,7 +126,7 @@ impl<W: Write> DumpWriter<W> {
         match self.form {
             Form::Text => {
                 self.push_literals(&literals, key, value);
-                // A line that begins with one of these is something else.
+                // At the beginning of a line, these have another meaning.
                 let rest = match key {
                     [first @ (b'@' | b'#'), rest @ ..] => {
                         self.line.extend_from_slice(b"\\x");
@@ -183,15 +183,15 @@ impl<W: Write> DumpWriter<W> {
         self.out.write_all(&self.line)
     }
 
-    /// Entries so far.
+    /// Returns the number of entries so far.
     pub fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// Ends the dump, and gives the output back.
+    /// Ends the dump, and returns the output.
     ///
     /// # Errors
-    /// What `out` says.
+    /// The error of `out`.
     pub fn finish(mut self) -> Result<W> {
         match self.form {
             Form::Json => writeln!(self.out, "{}", json!({ "end": self.entries }))?,
@@ -202,7 +202,7 @@ impl<W: Write> DumpWriter<W> {
     }
 }
 
-/// Bytes as a member of an object: text where they are, else digits under the second name.
+/// Adds bytes as a member of an object: as text if they are, else as digits under the second name.
 pub(crate) fn put(object: &mut Map<String, Value>, [name, name_hex]: [&str; 2], bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
         Ok(text) => object.insert(name.to_string(), text.into()),

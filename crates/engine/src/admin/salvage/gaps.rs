@@ -33,7 +33,7 @@ impl Gaps {
 
     /// Returns `true` if a part of `range` was not reached. Needs the gaps in order.
     pub(super) fn touch(&self, owner: u32, range: &Range) -> bool {
-        // Gaps of an owner are disjoint: the last that begins in time ends last.
+        // Gaps of an owner are disjoint: the last one that begins early enough also ends last.
         let end =
             self.all.partition_point(|(of, gap)| (*of, *gap.start()) <= (owner, *range.end()));
         let last = end.checked_sub(1).and_then(|last| self.all.get(last));

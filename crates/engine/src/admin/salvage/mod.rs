@@ -1,4 +1,4 @@
-//! Saving what is intact in a store that is damaged, or was not closed.
+//! Salvage: saves the intact part of a store that is damaged, or was not closed.
 
 mod gaps;
 #[cfg(feature = "internals")]

@@ -1,9 +1,9 @@
-//! Walking a hash index or a heap, passing over what is damaged.
+//! Walks through a hash index or a heap that skip damaged pages.
 //!
-//! Both are directories of pages that say themselves what they are for: a range of hashes, or of
-//! numbers of data pages. A child is believed if it is for the range that its parent leads to, and
-//! ranges get smaller from parent to child, so that every page is visited once whatever is in the
-//! file. What lies in a range that was not reached is looked for among all pages.
+//! Both are directories of pages that state their own range: of hashes, or of numbers of data
+//! pages. A child is trusted if it has the range that its parent leads to. Ranges get smaller from
+//! parent to child, so every page is visited once whatever is in the file. Entries of a range that
+//! was not reached are searched for in all pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -27,10 +27,10 @@ struct Part {
     range: Range,
 }
 
-/// A page that is to be visited.
+/// A page to be visited.
 struct Next {
     page: PageId,
-    /// Expected type: a directory or not, and its range; `None` for the root.
+    /// Expected range, and whether the page is a directory; `None` for the root.
     expected: Option<(bool, Range)>,
 }
 
@@ -44,12 +44,12 @@ impl Next {
     }
 }
 
-/// A structure that is no tree.
+/// A structure that is not a tree.
 #[derive(Clone)]
 pub(super) struct Other {
     pub(super) source: Source,
     pub(super) kind: Structure,
-    /// Of a hash index, once its root was read.
+    /// Seed of a hash index, once its root was read.
     pub(super) seed: Option<u64>,
 }
 
@@ -106,8 +106,8 @@ impl Other {
         }
     }
 
-    /// Gives the entries of a bucket or data page to `sink`, those of a bucket if `wanted` wants
-    /// their hashes; returns their number.
+    /// Passes the entries of a data page, or those of a bucket whose hashes `wanted` accepts, to
+    /// `sink`. Returns their number.
     fn give(
         &self,
         page: View<'_>,
@@ -139,8 +139,8 @@ fn is_directory(bytes: &[u8]) -> bool {
 }
 
 impl Saver<'_> {
-    /// Gives all entries of the structure at `root` to `sink`; returns their number, and that of
-    /// the ranges that are lost.
+    /// Passes all entries of the structure at `root` to `sink`. Returns their number, and the
+    /// number of lost ranges.
     pub(super) fn walk_other(
         &mut self,
         other: &mut Other,
@@ -228,8 +228,8 @@ impl Saver<'_> {
         self.lose(Some(&other.source.name), bad.page, bad.fault, other.lost(range));
     }
 
-    /// Writes the entries of buckets and data pages that lie where the walks left gaps, or whose
-    /// structure nobody knows. `known` are the structures that were walked, by owner.
+    /// Writes the entries of buckets and data pages that are in gaps of the walks, or whose
+    /// structure is unknown. `known` are the structures that were walked, by owner.
     pub(super) fn fill_other_gaps<W: Write>(
         &mut self,
         known: &mut BTreeMap<u32, Option<Other>>,
@@ -296,7 +296,7 @@ impl Saver<'_> {
     }
 }
 
-/// The next page, and further ones if they are low: what is read together.
+/// Takes the next page, and further ones if they are low: pages to be read together.
 fn take_batch(stack: &mut Vec<Next>) -> Vec<Next> {
     let mut batch = Vec::new();
     while batch.len() < BATCH {

@@ -12,29 +12,28 @@ use crate::heap::RecordId;
 /// Bytes of a key that messages show.
 const KEY_SHOWN: usize = 40;
 
-/// The loss that comes with a page.
+/// Data that is lost with a page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Lost {
-    /// The entries of these keys, as far as no other page has them.
+    /// The entries with keys in this range, unless another page has them.
     Keys(Fences),
     /// The value of this key.
     Value(Vec<u8>),
-    /// The entries of a hash index whose keys have these hashes, as far as no other page has them.
+    /// The entries of a hash index whose keys have these hashes, unless another page has them.
     Hashes(RangeInclusive<u64>),
-    /// The records of a heap in the data pages with these numbers, as far as no other page has
-    /// them.
+    /// The records of a heap in the data pages with these numbers, unless another page has them.
     Records(RangeInclusive<u64>),
     /// Names of structures.
     Names,
 }
 
-/// A page that could not be used, and what is lost with it.
+/// An unusable page, and the data that is lost with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loss {
     /// The problem and its place.
     pub problem: Problem,
-    /// The loss.
+    /// The data that is lost.
     pub lost: Lost,
 }
 
@@ -79,39 +78,39 @@ impl fmt::Display for Loss {
     }
 }
 
-/// A tree, hash index or heap, and what was saved of it.
+/// A tree, hash index or heap, and its saved entries.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SalvagedTree {
     /// Name of the structure, or an invented one if that is lost.
     pub name: String,
     /// Kind of the structure.
     pub kind: Structure,
-    /// The id that its pages carry.
+    /// Owner id in its pages.
     pub owner: u32,
     /// Entries reached from its root.
     pub entries: u64,
-    /// Entries in leaves, buckets and data pages that were found by looking at all pages, in place
-    /// of what is lost: they may be out of date, and some may be there twice.
+    /// Entries found by searching all pages for leaves, buckets and data pages, to replace lost
+    /// ones. They may be out of date, and some may occur twice.
     pub found: u64,
-    /// Ranges of keys, and values, that could not be reached from its root.
+    /// Number of lost ranges of keys, and of lost values.
     pub losses: u64,
 }
 
 /// Report of a salvage.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SalvageReport {
-    /// The store.
+    /// Path of the store.
     pub path: PathBuf,
-    /// True if the store was closed cleanly; otherwise the last writes may be missing.
+    /// Set if the store was closed cleanly; otherwise the last writes may be missing.
     pub was_closed: bool,
-    /// Path of the second tier's cache, if it has pages that the file lacks. Nothing of it is
-    /// saved: entries may be missing, or be older.
+    /// Path of the second tier's cache, if it has pages that the file lacks. They are not saved:
+    /// entries may be missing, or be older.
     pub lost_cache: Option<PathBuf>,
     /// The trees, hash indexes and heaps.
     pub trees: Vec<SalvagedTree>,
-    /// Parts that could not be read where they belong.
+    /// Parts that could not be read at their places.
     pub losses: Vec<Loss>,
-    /// Further losses that are not listed.
+    /// Number of further losses that are not listed.
     pub losses_left_out: u64,
 }
 
@@ -122,7 +121,7 @@ impl SalvageReport {
         self.was_closed && self.lost_cache.is_none() && losses == 0
     }
 
-    /// Entries saved.
+    /// Returns the number of saved entries.
     pub fn entries(&self) -> u64 {
         self.trees.iter().map(|tree| tree.entries + tree.found).sum()
     }

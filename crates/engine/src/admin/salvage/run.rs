@@ -1,9 +1,9 @@
-//! A salvage from beginning to end.
+//! A complete salvage.
 //!
 //! Structures are walked from their roots, as far as pages are sound and fit together. If that
-//! leaves gaps, all pages of the file are looked at, and the entries of leaves that nothing refers
-//! to are written where they lie in a gap; so are those of buckets and data pages. Such pages may
-//! be out of date: a page that was freed keeps its bytes until it is used again.
+//! leaves gaps, all pages of the file are searched for leaves, buckets and data pages that nothing
+//! refers to. Their entries are written if they are in a gap. Such pages may be out of date: a
+//! freed page keeps its bytes until it is used again.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -20,7 +20,7 @@ use crate::admin::salvage::scan::fills_a_gap;
 use crate::admin::salvage::tree::{Saver, Source};
 use crate::io::PageStore;
 
-/// Why a salvage ended early.
+/// Reason that a salvage ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SalvageError {
@@ -40,10 +40,10 @@ struct Catalog {
 }
 
 /// Writes everything that is intact in `store`, which was opened by
-/// [`PageStore::open_for_salvage`], to `out`; `catalog` says how to read its catalog.
+/// [`PageStore::open_for_salvage`], to `out`. `catalog` tells how to read its catalog.
 ///
 /// # Errors
-/// `out` failed. Whatever is wrong with the store is in the report.
+/// `out` failed. Faults of the store are in the report.
 #[cfg(feature = "internals")]
 pub fn salvage<W: Write>(
     store: &PageStore,
@@ -82,7 +82,7 @@ pub fn salvage<W: Write>(
     Ok(saver.report)
 }
 
-/// Names of the structures of `store` by their ids, as far as its catalog can be read.
+/// Returns the names of the structures of `store` by their ids, as far as its catalog can be read.
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 pub(crate) fn names(store: &PageStore) -> BTreeMap<u32, String> {
     let found = read_catalog(&mut Saver::new(store), CATALOG);
@@ -125,7 +125,7 @@ fn read_catalog(saver: &mut Saver<'_>, catalog: Roots) -> Result<Catalog, Salvag
     Ok(Catalog { named: named.into_values().collect(), whole })
 }
 
-/// Writes the entries of leaves that lie where the walks left gaps.
+/// Writes the entries of leaves that are in gaps of the walks.
 #[cfg(feature = "internals")]
 fn fill_gaps<W: Write>(
     saver: &mut Saver<'_>,

@@ -1,4 +1,4 @@
-//! Looking at every page of the file for what no walk reached.
+//! Searches all pages of the file for those that no walk reached.
 
 use std::io;
 
@@ -32,8 +32,8 @@ pub(super) fn fills_a_gap(gaps: &[(u32, Fences)], owner: u32, fences: &Fences) -
 }
 
 impl Saver<'_> {
-    /// All sound leaves that no walk reached, that are not free, and that `wanted` accepts by their
-    /// owner and fences; by owner and key.
+    /// Returns all sound leaves that no walk reached, that are not free, and that `wanted` accepts
+    /// by their owner and fences. They are ordered by owner and key.
     pub(super) fn scan(&mut self, wanted: impl Fn(u32, &Fences) -> bool) -> Vec<Leaf> {
         let mut leaves = Vec::new();
         self.each_candidate(&mut |page, view, bytes| {
@@ -51,7 +51,7 @@ impl Saver<'_> {
         leaves
     }
 
-    /// Hands every page that can be read, that no walk reached, and that is not free to `each`.
+    /// Passes every readable page that no walk reached, and that is not free, to `each`.
     pub(super) fn each_candidate(&mut self, each: &mut dyn FnMut(PageId, View<'_>, &[u8])) {
         let size = self.store.page_size();
         let per_map = free_map::pages_per_map(size);
@@ -89,7 +89,7 @@ impl Saver<'_> {
         !free && !self.reached.has(page) && !self.store.is_reserved(page)
     }
 
-    /// The map of free pages of a group, if it is that of a store that was closed.
+    /// Returns the map of free pages of a group, if it is that of a closed store.
     fn map(&mut self, group: u64) -> Option<Vec<u8>> {
         if !self.report.was_closed || self.store.placement() == Placement::OutOfPlace {
             return None;
@@ -99,7 +99,7 @@ impl Saver<'_> {
         result.ok().map(|()| self.reader.bytes(0).to_vec())
     }
 
-    /// Gives the entries of a leaf that was found to `sink`; returns their number.
+    /// Passes the entries of a leaf that was found to `sink`; returns their number.
     pub(super) fn found_leaf(
         &mut self,
         source: &Source,

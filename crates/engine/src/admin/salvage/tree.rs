@@ -1,8 +1,8 @@
-//! Walking one tree in the order of its keys, passing over what is damaged.
+//! A walk through one tree in key order that skips damaged pages.
 //!
-//! A child is believed if it is what its parent says: its level, its fences, its owner. Fences of
-//! siblings do not overlap and levels fall, so that every page is visited once whatever is in the
-//! file.
+//! A child is trusted if it has the level, the fences and the owner that its parent requires.
+//! Fences of siblings do not overlap and levels fall, so every page is visited once whatever is in
+//! the file.
 
 use std::io;
 
@@ -18,20 +18,20 @@ use crate::btree::{
 use crate::io::PageStore;
 use crate::page::{PageHeader, View};
 
-/// Losses that are kept; further ones are counted.
+/// Maximum number of losses that are kept; further ones are counted.
 const LOSSES_MAX: usize = 1000;
 
 /// Receiver of entries.
 pub(super) type Sink<'k> = dyn FnMut(&[u8], &[u8]) -> io::Result<()> + 'k;
 
-/// A tree that is being saved.
+/// A tree to be saved.
 #[derive(Clone)]
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) owner: u32,
 }
 
-/// A node that is to be visited.
+/// A node to be visited.
 struct Next {
     page: PageId,
     /// Expected level and fences; `None` for the root.
@@ -39,13 +39,13 @@ struct Next {
     fences: Fences,
 }
 
-/// A page that will not do.
+/// An unusable page.
 pub(super) struct Bad {
     pub(super) page: PageId,
     pub(super) fault: Fault,
 }
 
-/// Reads pages of a store that may be damaged, and keeps account of it.
+/// Reader of a possibly damaged store, which keeps track of reached pages and losses.
 pub(super) struct Saver<'s> {
     pub(super) store: &'s PageStore,
     pub(super) reader: PageReader,
@@ -53,7 +53,7 @@ pub(super) struct Saver<'s> {
     /// Pages that belong to a tree that was walked.
     pub(super) reached: Bits,
     pub(super) report: SalvageReport,
-    /// Ranges of keys that were not reached, with the owner of their tree.
+    /// Key ranges that were not reached, with the owner of their tree.
     pub(super) gaps: Vec<(u32, Fences)>,
     /// Gaps of hash indexes and heaps.
     pub(super) other_gaps: Gaps,
@@ -92,8 +92,8 @@ impl<'s> Saver<'s> {
         self.lose(Some(&source.name), bad.page, bad.fault, Lost::Keys(fences));
     }
 
-    /// Gives all entries of the tree at `root` to `sink`, in order; returns their number, and
-    /// that of the ranges and values that are lost.
+    /// Passes all entries of the tree at `root` to `sink`, in order. Returns their number, and the
+    /// number of lost ranges and values.
     pub(super) fn walk(
         &mut self,
         source: &Source,
@@ -133,7 +133,8 @@ impl<'s> Saver<'s> {
         Ok((entries, losses))
     }
 
-    /// A root that is a leaf, in a store that was not closed, may have grown since it was written.
+    /// Adds a gap behind a root that is a leaf, in a store that was not closed: the root may have
+    /// grown since it was written.
     fn doubt_root(&mut self, source: &Source, next: &Next) {
         if next.expected.is_none() && !self.report.was_closed {
             self.gaps.push((source.owner, Fences::default()));
@@ -161,7 +162,7 @@ impl<'s> Saver<'s> {
         losses
     }
 
-    /// Gives the entries of a leaf to `sink`; returns the number of values that are lost.
+    /// Passes the entries of a leaf to `sink`; returns the number of lost values.
     pub(super) fn leaf(
         &mut self,
         source: &Source,
@@ -193,7 +194,7 @@ impl<'s> Saver<'s> {
         Ok(losses)
     }
 
-    /// Appends a part of a value to `out`. No value has more pages than the file: `left` counts.
+    /// Appends a part of a value to `out`. `left` limits the pages of a value to those of the file.
     fn large(
         &mut self,
         source: &Source,
@@ -222,7 +223,7 @@ impl<'s> Saver<'s> {
     }
 }
 
-/// The next node, and further ones if they are leaves: what is read together.
+/// Takes the next node, and further ones if they are leaves: nodes to be read together.
 fn take_batch(stack: &mut Vec<Next>) -> Vec<Next> {
     let is_leaf = |next: &Next| matches!(next.expected, Some((0, _)));
     let mut batch = Vec::new();
@@ -237,7 +238,7 @@ fn take_batch(stack: &mut Vec<Next>) -> Vec<Next> {
     batch
 }
 
-/// The node in `page`, if it is what its parent says.
+/// Returns the node in `page`, if it matches its parent.
 fn trusted<'v>(source: &Source, next: &Next, page: View<'v>) -> Result<StoredNode<'v>, Fault> {
     let mut header = [0; crate::page::PAGE_HEADER];
     page.copy_into(0, &mut header);

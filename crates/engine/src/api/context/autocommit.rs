@@ -119,7 +119,7 @@ impl WriteCalls for Autocommit {
         tree.write_key(PUT, key, |tree| tree.compare_and_swap(key, expected, new))
     }
 
-    /// If others write in between, `make` runs again. After some tries the key is locked first, if
+    /// Runs `make` again if others write in between. After some tries the key is locked first, if
     /// the store has locks.
     fn update(self, tree: &DbTree, key: &[u8], make: &mut Make<'_>) -> Result<(), Error> {
         let mut tries = 0..UNLOCKED_TRIES;

@@ -72,7 +72,7 @@ impl<C: WriteCalls> Writes for C {}
 /// The reading calls of a context, on byte strings. They are not generic, so they are compiled in
 /// this crate.
 pub trait ReadCalls: Copy {
-    /// How a handle in this context holds the structure `S`: owned or borrowed.
+    /// Holder of the structure `S` in a handle of this context: owned or borrowed.
     type Holds<S: 'static>: Borrow<S>;
 
     /// Hands the value of `key` to `f`, which must not use the store.
@@ -139,7 +139,7 @@ pub trait ReadCalls: Copy {
         Ok(())
     }
 
-    /// Returns the number of entries, or `None` if that takes a walk over all keys.
+    /// Returns the number of entries, or `None` if that needs a walk over all keys.
     fn count_all(self, tree: &DbTree) -> Result<Option<u64>, Error>;
 
     /// Returns a reader of the value of `key`, which reads piece by piece.
@@ -156,7 +156,7 @@ pub trait ReadCalls: Copy {
 
 /// The writing calls of a context, on byte strings.
 pub trait WriteCalls: ReadCalls {
-    /// True if others may change an entry between two calls.
+    /// Set if others may change an entry between two calls.
     const SHARES: bool;
 
     /// Sets the value of `key`, or removes it, if `condition` holds. The previous value goes to

@@ -120,7 +120,7 @@ pub(super) fn update_in_place(
     }
 }
 
-/// Returns the number of committed entries, or `None` if that takes a walk.
+/// Returns the number of committed entries, or `None` if that needs a walk.
 pub(super) fn count(index: &DbHashIndex) -> Result<Option<u64>, Error> {
     index.count_quietly(|index| index.len())
 }

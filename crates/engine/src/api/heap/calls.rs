@@ -91,7 +91,7 @@ pub(super) fn remove(
     Ok(old)
 }
 
-/// Returns the number of committed records, or `None` if that takes a walk.
+/// Returns the number of committed records, or `None` if that needs a walk.
 pub(super) fn count(heap: &DbHeap) -> Result<Option<u64>, Error> {
     heap.count_quietly(|heap| heap.len())
 }

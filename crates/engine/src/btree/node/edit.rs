@@ -1,7 +1,7 @@
-//! Edits of a node that is latched exclusively, or of a draft of one.
+//! Edits an exclusively latched node, or a draft of one.
 //!
 //! Every write is checked against the page's length, so that an edit of a damaged page stays inside
-//! it; callers check [`Node::is_sound`] first and report it.
+//! the page. Callers first check [`Node::is_sound`] and report the damage.
 
 use std::ops::Range;
 
@@ -13,11 +13,12 @@ use crate::pool::Swip;
 /// The reference to a value in overflow pages, as its leaf entry holds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reference {
-    /// The root of its pages.
+    /// Swip of the root of the value's pages.
     pub(crate) swip: Swip,
-    /// Bytes.
+    /// Bytes of the value.
     pub(crate) len: u64,
-    /// Drawn when the value was written: tells it from any other value of the key.
+    /// Stamp drawn when the value was written; it distinguishes the value from any other value of
+    /// the key.
     pub(crate) stamp: u64,
 }
 
@@ -30,7 +31,7 @@ pub(crate) enum Payload<'a> {
 }
 
 impl Payload<'_> {
-    /// Bytes in the heap.
+    /// Returns the number of bytes that the payload occupies in the heap.
     pub(crate) fn heap_len(&self) -> usize {
         match self {
             Payload::Inline(value) => value.len(),
@@ -40,7 +41,7 @@ impl Payload<'_> {
     }
 }
 
-/// A node to be edited.
+/// A node under edit.
 pub(crate) struct Edit<'a> {
     page: &'a mut [u8],
     leaf: bool,
@@ -60,12 +61,12 @@ fn put32(page: &mut [u8], at: usize, value: usize) {
     put(page, at, &(value as u32).to_le_bytes());
 }
 
-/// Writes a swip into a page that is latched exclusively.
+/// Writes a swip into an exclusively latched page.
 pub(crate) fn put_swip(page: &mut [u8], at: usize, swip: Swip) {
     put(page, at, &swip.0.to_le_bytes());
 }
 
-/// Returns the reference at `at` of a leaf that is latched, or was copied.
+/// Returns the reference at `at` of a latched or copied leaf.
 pub(crate) fn reference_at(view: View<'_>, at: usize) -> Reference {
     Reference { swip: Swip(view.u64(at)), len: view.u64(at + 8), stamp: view.u64(at + 16) }
 }
@@ -79,7 +80,7 @@ impl<'a> Edit<'a> {
         Edit { page, leaf: false }
     }
 
-    /// A leaf or an inner node, as the page's level states.
+    /// Edits a leaf or an inner node, by the page's level.
     pub(crate) fn of(page: &'a mut [u8]) -> Edit<'a> {
         let leaf = Node::of(View::of(page)).leaf;
         Edit { page, leaf }
@@ -94,7 +95,7 @@ impl<'a> Edit<'a> {
         self.page
     }
 
-    /// Initialises an empty node with these fences.
+    /// Initialises an empty node with the given fences.
     pub(crate) fn init(&mut self, lower: &[u8], upper: Option<&[u8]>) {
         let slots = slots_at(self.page.len(), self.leaf);
         if let Some(header) = self.page.get_mut(PAGE_HEADER..slots) {
@@ -118,7 +119,7 @@ impl<'a> Edit<'a> {
         put32(self.page, HEAP, heap);
     }
 
-    /// Changes the page's level, and with it the type of node.
+    /// Changes the page's level, and thereby the type of node.
     pub(crate) fn set_level(&mut self, level: u8) {
         let kind = if level == 0 { PageType::BTREE_LEAF } else { PageType::BTREE_INNER };
         put(self.page, LEVEL, &[level]);
@@ -126,12 +127,12 @@ impl<'a> Edit<'a> {
         self.leaf = level == 0;
     }
 
-    /// Returns the bytes that an entry occupies here, slot included.
+    /// Returns the number of bytes that an entry occupies in this node, slot included.
     pub(crate) fn entry_len(&self, key_len: usize, payload: &Payload<'_>) -> usize {
         self.node().need(key_len, payload)
     }
 
-    /// Inserts an entry at its slot; `false`, and nothing changed, if there is no room.
+    /// Inserts an entry at its slot. Returns `false`, and changes nothing, if there is no room.
     pub(crate) fn insert(&mut self, at: usize, key: &[u8], payload: &Payload<'_>) -> bool {
         let need = self.entry_len(key.len(), payload);
         if self.node().gap() < need {
@@ -189,7 +190,7 @@ impl<'a> Edit<'a> {
                 put16(self.page, slot + 8, value.len());
             }
             Payload::Overflow(reference) => {
-                // The bytes that align it are always the same, too: see `Kind::gap`.
+                // The bytes that align the reference are always the same, too: see `Kind::gap`.
                 put(self.page, at, &[0; REFERENCE_ROOM]);
                 self.put_reference(at.next_multiple_of(8), reference);
                 put16(self.page, slot + 8, usize::from(OVERFLOW));
@@ -206,7 +207,7 @@ impl<'a> Edit<'a> {
         put(self.page, at + 16, &reference.stamp.to_le_bytes());
     }
 
-    /// Inner: replaces the swip of child `i`.
+    /// Replaces the swip of child `i` of an inner node.
     pub(crate) fn set_child(&mut self, i: usize, swip: Swip) {
         debug_assert!(!self.leaf, "an inner node has children");
         debug_assert!(i <= self.node().count(), "child {i} is one of the node's");
@@ -214,7 +215,7 @@ impl<'a> Edit<'a> {
         put_swip(self.page, at, swip);
     }
 
-    /// Removes entry `i`. In an inner node that is its separator and the child left of it.
+    /// Removes entry `i`. In an inner node, an entry is a separator and the child left of it.
     pub(crate) fn remove(&mut self, i: usize) {
         let node = self.node();
         let count = node.count();
@@ -238,7 +239,7 @@ impl<'a> Edit<'a> {
         self.hint(i, count);
     }
 
-    /// Returns the bytes of an inline value, to be changed in place.
+    /// Returns the bytes of an inline value, to change them in place.
     pub(crate) fn value_mut(&mut self, i: usize) -> Option<&mut [u8]> {
         match self.node().value(i) {
             Value::Inline(span) => self.page.get_mut(span.at..span.end()),
@@ -246,7 +247,8 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Records the slot of an insert, so that a split can tell ascending from random inserts.
+    /// Records the slot of an insert, so that a split can distinguish ascending from random
+    /// inserts.
     pub(crate) fn count_insert(&mut self, at: usize) {
         let last = usize::from(self.node().view.u16(LAST_INSERT));
         let streak = self.node().view.u8(STREAK) as i8;
@@ -261,8 +263,8 @@ impl<'a> Edit<'a> {
         put16(self.page, LAST_INSERT, at);
     }
 
-    /// Appends entries of the node `source`; `false` if they do not all fit. The swips of the
-    /// copies belong to this node from then on, if it is in a page.
+    /// Appends entries of the node `source`; returns `false` if they do not all fit. The swips of
+    /// the copies belong to this node from then on, if it is in a page.
     pub(crate) fn push_range(&mut self, source: &[u8], range: Range<usize>) -> bool {
         let from = Node { view: View::of(source), leaf: self.leaf };
         let same = from.prefix_len() == self.node().prefix_len();
@@ -279,7 +281,7 @@ impl<'a> Edit<'a> {
         })
     }
 
-    /// Appends a copy of an entry, where key and value are contiguous in the heap.
+    /// Appends a copy of an entry, whose key and value are contiguous in the heap.
     fn push_block(&mut self, source: &[u8], from: Node<'_>, i: usize) -> bool {
         if self.leaf && matches!(from.value(i), Value::Overflow(_)) {
             return false;
@@ -345,7 +347,7 @@ impl<'a> Edit<'a> {
     }
 }
 
-/// Returns the payload of entry `i` of a node that is latched, or was copied.
+/// Returns the payload of entry `i` of a latched or copied node.
 pub(crate) fn payload_of<'s>(source: &'s [u8], node: Node<'_>, i: usize) -> Option<Payload<'s>> {
     if !node.leaf {
         return Some(Payload::Child(Swip(node.view.u64(node.slot(i) + SLOT_SWIP))));
@@ -357,7 +359,7 @@ pub(crate) fn payload_of<'s>(source: &'s [u8], node: Node<'_>, i: usize) -> Opti
 }
 
 impl Node<'_> {
-    /// Returns the bytes that an entry occupies here, slot included.
+    /// Returns the number of bytes that an entry occupies in this node, slot included.
     pub(crate) fn need(self, key_len: usize, payload: &Payload<'_>) -> usize {
         let suffix = key_len.saturating_sub(self.prefix_len());
         stride(self.leaf) + rest_of(suffix) + payload.heap_len()

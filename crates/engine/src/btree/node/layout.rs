@@ -21,20 +21,20 @@
 //!      …       heap: rests of keys, values, fences
 //! ```
 //! All integers are little-endian. A node covers the keys from its lower fence up to, but not
-//! including, its upper fence. Inner slot *i* holds a separator and the child for the keys below
-//! it that are not below separator *i − 1*; the last child is for the rest.
+//! including, its upper fence. Inner slot *i* holds a separator and the child for the keys below it
+//! that are not below separator *i − 1*; the last child is for the rest.
 //!
 //! A key is stored without the prefix. Its next four bytes, padded with zeros, are the *head*: a
-//! number that orders as the bytes do, so that a search compares numbers in the slots and seldom
-//! reads the heap. The heap holds only what comes after the head, and behind it the value.
-//! Offsets fit 16 bits even where pages have 65536 bytes, since nothing of length 0 has one.
+//! number in the order of the bytes. So a search compares numbers in the slots and seldom reads the
+//! heap. The heap holds only the rest of the key after the head, and the value behind it. Offsets
+//! fit 16 bits even where pages have 65536 bytes, since nothing of length 0 has an offset.
 //!
-//! The value length of a leaf's slot is `0x8000` where the value is in overflow pages; the entry
-//! then holds, at the next multiple of 8, a reference of 24 bytes: swip, length, stamp.
-//! The swips lie at multiples of 8, so that one load reads them.
+//! The value length of a leaf's slot is `0x8000` if the value is in overflow pages. The entry then
+//! holds, at the next multiple of 8, a reference of 24 bytes: swip, length, stamp. The swips are at
+//! multiples of 8, so that one load reads them.
 //!
-//! Reads never trust a page: whatever a slot states, it is read through a [`View`], which returns 0
-//! outside the page, and lengths are only used in copies that check them.
+//! Reads never trust a page. Whatever a slot states, it is read through a [`View`], which returns 0
+//! outside the page, and lengths are used only in copies that check them.
 
 use std::ops::Range;
 
@@ -51,9 +51,9 @@ pub(crate) const GARBAGE: usize = 48;
 pub(crate) const FLAGS: usize = 52;
 pub(crate) const STREAK: usize = 53;
 pub(crate) const LAST_INSERT: usize = 54;
-/// Inner nodes: the swip of the last child.
+/// Offset of the swip of the last child, in inner nodes.
 pub(crate) const LAST_CHILD: usize = 56;
-/// Leaves: how many values are in overflow pages.
+/// Offset of the number of values in overflow pages, in leaves.
 pub(crate) const OVERFLOWS: usize = 56;
 pub(crate) const HINTS: usize = 64;
 pub(crate) const HINT_COUNT: usize = 16;
@@ -67,14 +67,14 @@ pub(crate) const INNER_SLOT: usize = 16;
 pub(crate) const SLOT_SWIP: usize = 8;
 pub(crate) const HEAD: usize = 4;
 
-/// The value length of a value in overflow pages.
+/// Value length that marks a value in overflow pages.
 pub(crate) const OVERFLOW: u16 = 0x8000;
 /// Bytes of a reference to overflow pages: swip, length, stamp.
 pub(crate) const REFERENCE: usize = 24;
-/// Bytes of a reference with room to align it.
+/// Bytes of a reference, with room to align it.
 pub(crate) const REFERENCE_ROOM: usize = REFERENCE + 7;
 
-/// The largest page whose leaves have no hints: their slots fill five cache lines.
+/// The largest page size whose leaves have no hints: their slots fill five cache lines.
 const UNHINTED_PAGE_MAX: usize = 4096;
 
 /// A node, read through raw loads.
@@ -84,7 +84,7 @@ pub(crate) struct Node<'a> {
     pub(crate) leaf: bool,
 }
 
-/// Bytes somewhere in a page.
+/// A range of bytes in a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Span {
     pub(crate) at: usize,
@@ -116,7 +116,7 @@ pub(crate) fn stride(leaf: bool) -> usize {
     if leaf { LEAF_SLOT } else { INNER_SLOT }
 }
 
-/// The head of a key's remainder.
+/// Returns the head of a key's remainder.
 #[inline(always)]
 pub(crate) fn head_of(suffix: &[u8]) -> u32 {
     match suffix.first_chunk::<HEAD>() {
@@ -129,13 +129,13 @@ pub(crate) fn head_of(suffix: &[u8]) -> u32 {
     }
 }
 
-/// Bytes of a key's remainder that go to the heap.
+/// Returns the number of bytes of a key's remainder that go to the heap.
 #[inline(always)]
 pub(crate) fn rest_of(key_len: usize) -> usize {
     key_len.saturating_sub(HEAD)
 }
 
-/// Length of the longest common prefix.
+/// Returns the length of the longest common prefix.
 pub(crate) fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(x, y)| x == y).count()
 }
@@ -151,7 +151,7 @@ impl<'a> Node<'a> {
         Node { view, leaf: false }
     }
 
-    /// A leaf or an inner node, as the page's level states.
+    /// Returns a leaf or an inner node, by the page's level.
     #[inline]
     pub(crate) fn of(view: View<'a>) -> Node<'a> {
         Node { view, leaf: view.u8(LEVEL) == 0 }
@@ -162,7 +162,7 @@ impl<'a> Node<'a> {
         self.view.u8(LEVEL)
     }
 
-    /// Returns whether the page is a node of this level at all.
+    /// Returns whether the page is a node of this level.
     #[inline(always)]
     pub(crate) fn is_node(view: View<'_>, level: u8) -> bool {
         let kind = if level == 0 { PageType::BTREE_LEAF } else { PageType::BTREE_INNER };
@@ -181,7 +181,7 @@ impl<'a> Node<'a> {
         if self.slots() + count * stride(self.leaf) <= self.view.len() { count } else { 0 }
     }
 
-    /// Returns whether the numbers in the header are consistent: checked before a writer uses them.
+    /// Returns whether the numbers in the header are consistent. Checked before a writer uses them.
     pub(crate) fn is_sound(self) -> bool {
         let size = self.view.len();
         let end = self.slots() + usize::from(self.view.u16(COUNT)) * stride(self.leaf);
@@ -219,20 +219,20 @@ impl<'a> Node<'a> {
         self.span(LOWER)
     }
 
-    /// `None`: no key is too large.
+    /// Returns the upper fence, or `None` if the keys have no upper bound.
     #[inline(always)]
     pub(crate) fn upper(self) -> Option<Span> {
         if self.view.u8(FLAGS) & HAS_UPPER == 0 { None } else { Some(self.span(UPPER)) }
     }
 
-    /// The shared prefix: the beginning of the lower fence.
+    /// Returns the shared prefix: the beginning of the lower fence.
     #[inline(always)]
     pub(crate) fn prefix(self) -> Span {
         let lower = self.lower();
         Span { at: lower.at, len: self.prefix_len().min(lower.len) }
     }
 
-    /// Bytes between slots and heap.
+    /// Returns the number of bytes between slots and heap.
     pub(crate) fn gap(self) -> usize {
         self.gap_range().len()
     }
@@ -243,18 +243,18 @@ impl<'a> Node<'a> {
         end..self.heap().min(self.view.len()).max(end)
     }
 
-    /// Returns the free bytes, garbage included.
+    /// Returns the number of free bytes, garbage included.
     pub(crate) fn free(self) -> usize {
         self.gap() + self.garbage()
     }
 
-    /// Bytes in use behind the header.
+    /// Returns the number of bytes in use behind the header.
     pub(crate) fn used(self) -> usize {
         (self.view.len() - self.slots()).saturating_sub(self.free())
     }
 
-    /// Returns whether the node is to be merged with a neighbour because so little of it is in use:
-    /// less than three tenths.
+    /// Returns whether the node should be merged with a neighbour, because less than three tenths
+    /// of it are in use.
     pub(crate) fn is_thin(self) -> bool {
         self.count() == 0 || self.used() * 10 < (self.view.len() - self.slots()) * 3
     }
@@ -274,19 +274,19 @@ impl<'a> Node<'a> {
         usize::from(self.view.u16(self.slot(i) + 4))
     }
 
-    /// Bytes of key `i` behind the prefix.
+    /// Returns the number of bytes of key `i` behind the prefix.
     #[inline(always)]
     pub(crate) fn key_len(self, i: usize) -> usize {
         usize::from(self.view.u16(self.slot(i) + 6))
     }
 
-    /// The part of key `i` behind its head.
+    /// Returns the part of key `i` behind its head.
     #[inline(always)]
     pub(crate) fn rest(self, i: usize) -> Span {
         Span { at: self.offset(i), len: rest_of(self.key_len(i)) }
     }
 
-    /// Appends key `i` without the prefix; `false` if it is not all there.
+    /// Appends key `i` without the prefix; returns `false` if it is not all inside the page.
     #[inline]
     pub(crate) fn suffix_to(self, i: usize, out: &mut Vec<u8>) -> bool {
         let (head, len) = (self.head(i).to_be_bytes(), self.key_len(i));
@@ -295,7 +295,7 @@ impl<'a> Node<'a> {
         rest.len == 0 || self.view.copy_to(rest.at, rest.len, out)
     }
 
-    /// Puts key `i` into `out`.
+    /// Copies key `i` to `out`.
     #[inline]
     pub(crate) fn key_to(self, i: usize, out: &mut Vec<u8>) -> bool {
         out.clear();
@@ -308,24 +308,24 @@ impl<'a> Node<'a> {
         span.len == 0 || self.view.copy_to(span.at, span.len, out)
     }
 
-    /// The bytes of a span, owned.
+    /// Returns a copy of the bytes of a span.
     pub(crate) fn bytes(self, span: Span) -> Vec<u8> {
         let mut out = Vec::with_capacity(span.len);
         self.append(span, &mut out);
         out
     }
 
-    /// The lower fence, owned.
+    /// Returns a copy of the lower fence.
     pub(crate) fn lower_bytes(self) -> Vec<u8> {
         self.bytes(self.lower())
     }
 
-    /// The upper fence, owned.
+    /// Returns a copy of the upper fence.
     pub(crate) fn upper_bytes(self) -> Option<Vec<u8>> {
         self.upper().map(|span| self.bytes(span))
     }
 
-    /// Leaf: the value of entry `i`.
+    /// Returns the value of entry `i` of a leaf.
     #[inline(always)]
     pub(crate) fn value(self, i: usize) -> Value {
         let rest = self.rest(i).len;
@@ -336,7 +336,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Bytes of entry `i` in the heap.
+    /// Returns the number of bytes of entry `i` in the heap.
     pub(crate) fn heap_len(self, i: usize) -> usize {
         let rest = self.rest(i).len;
         if !self.leaf {
@@ -348,20 +348,22 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Bytes that entry `i` would take, slot included, where the prefix has `prefix` bytes.
+    /// Returns the number of bytes that entry `i` would occupy, slot included, with a prefix of
+    /// `prefix` bytes.
     pub(crate) fn entry_len_under(self, i: usize, prefix: usize) -> usize {
         let full = self.prefix_len() + self.key_len(i);
         stride(self.leaf) + self.heap_len(i) - self.rest(i).len
             + rest_of(full.saturating_sub(prefix))
     }
 
-    /// Leaf: how many values are in overflow pages.
+    /// Returns the number of a leaf's values in overflow pages.
     #[inline]
     pub(crate) fn overflows(self) -> usize {
         usize::from(self.view.u16(OVERFLOWS))
     }
 
-    /// Inner: the offset of the swip of child `i`, of which there are `count + 1`.
+    /// Returns the offset of the swip of child `i` of an inner node, which has `count + 1`
+    /// children.
     #[inline(always)]
     pub(crate) fn child_at(self, i: usize) -> usize {
         if i < self.count() { self.slot(i) + SLOT_SWIP } else { LAST_CHILD }

@@ -1,4 +1,4 @@
-//! Nodes: their layout, search, changes, and where to cut them.
+//! Nodes: layout, search, edits, and the choice of cuts.
 
 pub(crate) mod edit;
 pub(crate) mod layout;

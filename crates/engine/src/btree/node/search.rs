@@ -1,9 +1,9 @@
-//! Finding a key in a node.
+//! Finds a key in a node.
 //!
-//! First the hints: one cache line that tells between which two of 16 sampled heads the key's head
-//! is. Then a binary search among the heads of that stretch, without branches that depend on data.
-//! Only entries whose head equals the key's are compared in the heap, and where keys are spread or
-//! short there is at most one.
+//! The search begins with the hints, one cache line that shows between which two of 16 sampled
+//! heads the key's head is. Then comes a binary search among the heads of that stretch, without
+//! branches that depend on data. Only entries whose head equals the key's are compared in the heap.
+//! Where keys are spread or short, there is at most one.
 
 use std::cmp::Ordering;
 
@@ -12,21 +12,22 @@ use crate::btree::node::layout::{
 };
 use crate::page::View;
 
-/// Entries between two hints; 0 while there are too few entries.
+/// Returns the number of entries between two hints; 0 while there are too few entries.
 #[inline(always)]
 pub(crate) fn hint_distance(count: usize) -> usize {
     count / (HINT_COUNT + 1)
 }
 
-/// Not inlined: it is the bulk of a descent, and inside one there are too few registers for both.
+/// Searches a node. Not inlined: this is the bulk of a descent, and there are too few registers for
+/// both together.
 #[inline(never)]
 fn search<const LEAF: bool>(view: View<'_>, key: &[u8]) -> (usize, bool) {
     Node { view, leaf: LEAF }.seek(key)
 }
 
 impl Node<'_> {
-    /// Returns the first entry whose key is not below `key`, and whether it is `key`. The node must
-    /// cover `key`, whose prefix is not compared.
+    /// Returns the first entry whose key is not below `key`, and whether it is equal. The node must
+    /// cover `key`, so the prefix is not compared.
     #[inline(always)]
     pub(crate) fn lower_bound(self, key: &[u8]) -> (usize, bool) {
         if self.leaf { search::<true>(self.view, key) } else { search::<false>(self.view, key) }
@@ -43,7 +44,7 @@ impl Node<'_> {
         self.among_equals(at, hi, head, suffix)
     }
 
-    /// Asks for the cache lines of the entry that is most likely `key`'s, going by heads alone.
+    /// Prefetches the cache lines of the entry that is most likely `key`'s, by heads alone.
     #[inline(always)]
     pub(crate) fn prefetch_entry(self, key: &[u8], most: usize) {
         let suffix = key.get(self.prefix_len()..).unwrap_or(&[]);
@@ -54,8 +55,8 @@ impl Node<'_> {
         }
     }
 
-    /// Inner: asks for the cache lines of the slots among which the search for `key` ends, going by
-    /// the hints.
+    /// Prefetches the cache lines of the slots of an inner node among which the search for `key`
+    /// ends, by the hints.
     #[inline(always)]
     pub(crate) fn prefetch_slots(self, key: &[u8]) {
         let suffix = key.get(self.prefix_len()..).unwrap_or(&[]);
@@ -63,16 +64,16 @@ impl Node<'_> {
         self.view.prefetch(self.slot(lo), (hi - lo.min(hi)) * stride(self.leaf) + 63);
     }
 
-    /// Returns the first entry whose head is not below `head`, and a bound of those that may have
-    /// the same.
+    /// Returns the first entry whose head is not below `head`, and an upper bound of the entries
+    /// that may have the same head.
     #[inline(always)]
     fn seek_head(self, head: u32) -> (usize, usize) {
         let (lo, hi) = self.hinted(head);
         (self.view.lower_bound(self.slots(), stride(self.leaf), lo, hi, head), hi)
     }
 
-    /// Returns between which entries the first one is whose head is not below `head`, as far as the
-    /// hints tell.
+    /// Returns the range of entries that holds the first one whose head is not below `head`, as far
+    /// as the hints show.
     #[inline(always)]
     fn hinted(self, head: u32) -> (usize, usize) {
         let count = self.count();
@@ -90,7 +91,7 @@ impl Node<'_> {
         (lo, hi)
     }
 
-    /// The rest of the search: entry `at` is the first one with this head.
+    /// Finishes the search: entry `at` is the first one with this head.
     #[inline(always)]
     fn among_equals(self, at: usize, hi: usize, head: u32, suffix: &[u8]) -> (usize, bool) {
         match self.compare_rest(at, suffix) {
@@ -110,7 +111,7 @@ impl Node<'_> {
         (lo, false)
     }
 
-    /// Compares key `i`, whose head equals that of `suffix`, with it.
+    /// Compares key `i`, whose head equals that of `suffix`, with `suffix`.
     #[inline(always)]
     pub(crate) fn compare_rest(self, i: usize, suffix: &[u8]) -> Ordering {
         let len = self.key_len(i);
@@ -118,19 +119,19 @@ impl Node<'_> {
             Some(tail) if len > HEAD && suffix.len() > HEAD => {
                 self.view.compare(self.offset(i), len - HEAD, tail)
             }
-            // One of the two is but its head, padded with zeros: the shorter one is smaller.
+            // One of the two has only a head, padded with zeros: the shorter one is smaller.
             _ => len.cmp(&suffix.len()),
         }
     }
 
-    /// Inner: returns which child covers `key`.
+    /// Returns the index of the child of an inner node that covers `key`.
     #[inline(always)]
     pub(crate) fn child_for(self, key: &[u8]) -> usize {
         let (at, equal) = self.lower_bound(key);
         at + usize::from(equal)
     }
 
-    /// Inner: returns which child covers the keys just below `key`.
+    /// Returns the index of the child of an inner node that covers the keys just below `key`.
     #[inline(always)]
     pub(crate) fn child_below(self, key: &[u8]) -> usize {
         self.lower_bound(key).0

@@ -1,21 +1,21 @@
-//! Choice of the place to split a node, and of the fence between the halves.
+//! Chooses the place to split a node, and the fence between the halves.
 //!
-//! A separator between two keys is the shortest byte string above the one and not above the
-//! other. Near the middle, the cut with the shortest separator is taken. Inserts that go upwards
-//! leave the left part full, so that ascending loads fill their leaves; inserts that go downwards
+//! A separator between two keys is the shortest byte string that is above the lower key and not
+//! above the upper one. Near the middle, the cut with the shortest separator is taken. Ascending
+//! inserts leave the left part full, so that ascending loads fill their leaves; descending inserts
 //! leave the right part full.
 
 use crate::btree::node::layout::*;
 
-/// Inserts in one direction that make a pattern.
+/// Number of inserts in one direction that make a pattern.
 const STREAK_MIN: i8 = 4;
-/// Most cuts on each side of the middle that are considered.
+/// Maximum number of cuts to consider on each side of the middle.
 const WINDOW_MAX: usize = 8;
 
-/// A cut.
+/// A cut of a node into two parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Cut {
-    /// Entries of the left part. In an inner node the separator behind them moves up.
+    /// Number of entries of the left part. In an inner node, the separator behind them moves up.
     pub(crate) left: usize,
     /// The fence between the parts.
     pub(crate) separator: Vec<u8>,
@@ -34,7 +34,7 @@ fn middle(node: Node<'_>) -> usize {
     for i in 0..count {
         let entry = node.entry_len_under(i, prefix);
         if (sum + entry) * 2 >= total {
-            // The half is inside this entry: it goes to the side that has more of it.
+            // The middle is inside this entry: the entry goes to the side that has more of it.
             return if (sum * 2 + entry) <= total { i + 1 } else { i };
         }
         sum += entry;
@@ -61,7 +61,7 @@ pub(crate) fn trend(node: Node<'_>, at: usize) -> i8 {
 /// Returns whether each part of a node fits into a page, with its new fences.
 fn fits(node: Node<'_>, cut: &Cut) -> bool {
     let room = node.view.len() - node.slots();
-    // Its own fences are in what it uses; new ones only make keys shorter.
+    // The bytes in use include the node's own fences; new fences only make keys shorter.
     if node.used() + cut.separator.len() <= room {
         return true;
     }
@@ -88,8 +88,8 @@ fn cut_at(node: Node<'_>, left: usize) -> Cut {
     Cut { left, separator: key }
 }
 
-/// Returns the wanted cut if it fits, or the nearest to the middle that does. There is one: see
-/// [`crate::btree::Limits`].
+/// Returns the wanted cut if it fits, or the nearest to the middle that does. There always is one:
+/// see [`crate::btree::Limits`].
 fn settle(node: Node<'_>, wanted: Cut, first: usize, middle: impl FnOnce() -> usize) -> Cut {
     if fits(node, &wanted) {
         return wanted;
@@ -102,8 +102,8 @@ fn settle(node: Node<'_>, wanted: Cut, first: usize, middle: impl FnOnce() -> us
     found.unwrap_or(wanted)
 }
 
-/// Returns where to cut a leaf of at least two entries, or of one, beside which there is no room
-/// for `new`, a key to be inserted, and its slot.
+/// Returns the cut of a leaf of at least two entries, or of one entry beside which there is no room
+/// for `new`, the key to insert and its slot.
 pub(crate) fn cut_leaf(node: Node<'_>, new: Option<(&[u8], usize)>) -> Cut {
     debug_assert!(node.leaf, "a leaf is cut between entries");
     debug_assert!(node.count() > 0);
@@ -135,7 +135,7 @@ pub(crate) fn cut_leaf(node: Node<'_>, new: Option<(&[u8], usize)>) -> Cut {
     settle(node, wanted, 1, || middle)
 }
 
-/// Returns where to cut an inner node of at least one separator; the next insert is at `at`.
+/// Returns the cut of an inner node of at least one separator; the next insert is at `at`.
 pub(crate) fn cut_inner(node: Node<'_>, at: usize) -> Cut {
     debug_assert!(!node.leaf, "an inner node is cut at a separator");
     debug_assert!(node.count() > 0);

@@ -1,8 +1,8 @@
-//! Loading sorted rows into an empty tree.
+//! Loads sorted rows into an empty tree.
 //!
-//! Rows are packed into a draft of a leaf until one does not fit any more; then the draft becomes
-//! the last leaf, and a new, empty one is linked after it. Inner nodes fill from left to right by
-//! the splits that ascending inserts cause. So the tree is sound after every step.
+//! Rows are packed into a draft of a leaf until one no longer fits. The draft then becomes the last
+//! leaf, and a new, empty one is linked after it. Inner nodes fill from left to right by the splits
+//! that ascending inserts cause. So the tree is sound after every step.
 
 use crate::btree::descend::{LocatedNode, Seek, sound};
 use crate::btree::error::BulkError;
@@ -42,33 +42,34 @@ impl Default for BulkOptions {
     }
 }
 
-/// Bytes of values for overflow pages that are kept until their leaf is written: the least, and the
-/// most in a store with much memory.
+/// Bound on the bytes of values for overflow pages that wait until their leaf is written: the
+/// smallest bound, and the one in a store with much memory.
 const LARGE_MAX: (usize, usize) = (256 << 10, 16 << 20);
 
 /// A row that waits for its leaf.
 struct Row {
     key: Vec<u8>,
     value: Vec<u8>,
-    /// The value goes to overflow pages, once the leaf is written.
+    /// True if the value goes to overflow pages once the leaf is written.
     large: bool,
 }
 
-/// The bytes of rows in a leaf whose prefix has `prefix` bytes.
+/// Bytes of rows in a leaf with a prefix of `prefix` bytes.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     prefix: usize,
     bytes: usize,
 }
 
-/// Rows for the next leaf. All but the last are known to fit, with the fence before the last.
+/// Rows for the next leaf. All rows except the last are known to fit, with the fence before the
+/// last.
 struct Pending {
     rows: Vec<Row>,
     /// Fence below the first row.
     lower: Vec<u8>,
     /// Bytes of large values.
     large: usize,
-    /// The bytes of all rows, as far as they are known.
+    /// Bytes of all rows, as far as they are known.
     sum: Sum,
     /// Bytes that may be in use in a leaf.
     room: usize,
@@ -97,7 +98,7 @@ impl Pending {
         separator(last, key).to_vec()
     }
 
-    /// Returns whether all rows fit into one leaf below this fence.
+    /// Returns whether all rows fit into one leaf with this upper fence.
     fn fits(&mut self, fence: Option<&[u8]>) -> bool {
         let prefix = fence.map_or(0, |fence| common(&self.lower, fence));
         if prefix != self.sum.prefix {
@@ -107,7 +108,7 @@ impl Pending {
         self.sum.bytes + self.lower.len() + fence.map_or(0, <[u8]>::len) <= self.room
     }
 
-    /// Takes all rows out; the next ones are above `fence`.
+    /// Takes out all rows; the next rows are above `fence`.
     fn take(&mut self, fence: &[u8]) -> Vec<Row> {
         self.lower = fence.to_vec();
         self.sum = Sum::default();
@@ -126,12 +127,12 @@ enum Step {
 
 impl<P: Pages> BTree<P> {
     /// Loads rows whose keys ascend into this tree, which must be empty; returns their number.
-    /// Values too large for a leaf are stored in overflow pages as always.
+    /// Values too large for a leaf are stored in overflow pages, as always.
     ///
     /// # Errors
-    /// The tree is not empty, or another thread writes to it; a key is not above the one before it;
-    /// a key or value is too long; or the memory behind the tree failed. The rows before the one
-    /// that failed may be there, or part of them.
+    /// If the tree is not empty, or another thread writes to it; if a key is not above the one
+    /// before it; if a key or value is too long; or if the memory behind the tree failed. All or
+    /// some of the rows before the failed one may be in the tree.
     pub fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         rows: impl IntoIterator<Item = (K, V)>,
@@ -170,7 +171,8 @@ impl<P: Pages> BTree<P> {
         Ok(at)
     }
 
-    /// Bytes of large values that may wait for their leaf: as much as a scan may read ahead.
+    /// Returns how many bytes of large values may wait for their leaf: as many as a scan may read
+    /// ahead.
     fn large_max(&self) -> usize {
         let (least, most) = LARGE_MAX;
         match self.pages.ahead_max() * self.pages.page_size() {
@@ -188,7 +190,7 @@ impl<P: Pages> BTree<P> {
                 self.load_all_but_last(pending, at)?;
                 continue;
             }
-            // A single row fits into any leaf, even if not below the wanted fill.
+            // A single row fits into any leaf, even if not within the wanted fill.
             let lower = pending.lower.clone();
             let rows = pending.take(&fence);
             return self.load_leaf(rows, &lower, Some(&fence), at);
@@ -234,8 +236,8 @@ impl<P: Pages> BTree<P> {
         Ok(())
     }
 
-    /// Copies the draft to the last leaf and, if there are `more`, links an empty leaf after it;
-    /// `false` if the last leaf is not empty, or not the one that the draft is for.
+    /// Copies the draft to the last leaf and, if `more` is set, links an empty leaf after it.
+    /// Returns `false` if the last leaf is not empty, or is not the one that the draft is for.
     fn append_leaf(&self, draft: &PageBuffer, fence: &[u8], more: bool) -> Result<bool, PoolError> {
         loop {
             match self.pages.run(|mtr| self.append_attempt(mtr, draft, fence, more))? {
@@ -285,7 +287,7 @@ impl<P: Pages> BTree<P> {
         Ok(Step::Done)
     }
 
-    /// Copies the draft to a leaf, as [`fill_leaf`] does, and counts its entries.
+    /// Copies the draft to a leaf, like [`fill_leaf`], and counts its entries.
     fn fill(
         &self,
         mtr: &MiniTransaction<'_, P>,
@@ -301,7 +303,7 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Copies the draft to a leaf, which must be empty and the last.
+/// Copies the draft to a leaf, which must be empty and the last one.
 fn fill_leaf(page: &mut [u8], draft: &PageBuffer) -> Step {
     let old = Node::leaf(View::of(page));
     let new = Node::leaf(draft.view());

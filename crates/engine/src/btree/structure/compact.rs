@@ -1,13 +1,13 @@
 //! The background merge: neighbouring leaves are merged until they are well filled.
 //!
 //! Random inserts leave leaves about 69 % full. Two of them never fit into one page, but the
-//! content of four fits into three: an *X-merge* packs the entries of a few neighbours below one
+//! content of four fits into three. An *X-merge* packs the entries of a few neighbours below one
 //! parent evenly into one page less, and frees the last page. A call visits a bounded number of
 //! leaves and continues where the last call ended.
 //!
-//! Where a leaf has room for a few entries only, few groups can spare a page: the space left over
-//! in each may hold an entry or two. There the entries of a group that stays are moved to its first
-//! leaves, so that the last one, with which the next group begins, has the room of all.
+//! Where a leaf has room for only a few entries, few groups can spare a page, though the space left
+//! over in each may hold an entry or two. The entries of such a group are moved to its first
+//! leaves. So the last leaf, with which the next group begins, has the free space of all.
 
 use std::ops::Range;
 
@@ -23,30 +23,32 @@ use crate::btree::tree::BTree;
 use crate::page::{PAGE_HEADER, PageBuffer};
 use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
-/// Most leaves that are packed into one less.
+/// Maximum number of leaves to pack into one less.
 const WIDTH_MAX: usize = 6;
-/// The packed leaves are at most this full, in percent.
+/// Largest fill of the packed leaves, in percent.
 const FILL_MAX: usize = 96;
-/// Entries are moved to the first leaves of a group if its leaves have at most as many on average.
+/// Largest average number of entries per leaf at which a group's entries are moved to its first
+/// leaves.
 const FEW: usize = 8;
 
 struct Step {
-    /// The leaf that it visited.
+    /// Page of the leaf visited.
     page: PageId,
-    /// Leaves visited.
+    /// Number of leaves visited.
     leaves: u32,
     merged: bool,
     /// The key at which to continue; `None` at the end of the tree.
     next: Option<Vec<u8>>,
 }
 
-/// Pieces of the old leaves that make one new leaf: which leaf, which entries.
+/// Pieces of the old leaves that form one new leaf: the index of the old leaf, and the range of its
+/// entries.
 type Pieces = Vec<(usize, Range<usize>)>;
 
 impl<P: Pages> BTree<P> {
     /// Visits about `leaves` leaves and packs those that are badly filled, continuing where the
-    /// last call ended; returns whether the end of the tree was reached. To be called now and then,
-    /// by a background thread or by the user.
+    /// last call ended. Returns whether it reached the end of the tree. A background thread or the
+    /// user should call it now and then.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -65,7 +67,8 @@ impl<P: Pages> BTree<P> {
             if step.merged {
                 self.merge_above(&key)?;
             }
-            // After a merge it may visit the same leaf once more: there is one less then.
+            // After a merge, the next step may visit the same leaf once more: there is one leaf
+            // less then.
             let next = if step.merged { step.next } else { ahead(step.page, &key, step.next)? };
             match next {
                 Some(next) => key = next,
@@ -76,8 +79,8 @@ impl<P: Pages> BTree<P> {
         Ok(false)
     }
 
-    /// Packs the leaves from that of `key` on, or continues to the next one: if there is nothing to
-    /// pack, or `alone`, since its neighbours are not resident at the same time.
+    /// Packs the leaves from the leaf of `key` on. Moves on to the next leaf if there is nothing to
+    /// pack, or if `alone` is set because its neighbours are not resident at the same time.
     fn compact_step<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -126,9 +129,9 @@ impl<P: Pages> BTree<P> {
         Ok(Step { next, ..done })
     }
 
-    /// Distributes the entries of `group`, whose leaves begin at child `index`, as `planned`: to as
-    /// many leaves, or to one less. `false`, and nothing changed, if there is no such plan, or they
-    /// do not fit after all.
+    /// Distributes the entries of `group`, whose leaves begin at child `index`, as `planned`: to
+    /// the same number of leaves, or to one less. Returns `false`, and changes nothing, if there is
+    /// no such plan, or the entries do not fit after all.
     fn pack<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -167,14 +170,14 @@ fn last_lower<P: Pages>(group: &[Write<'_, P>]) -> Option<Vec<u8>> {
     group.last().map(|leaf| Node::leaf(leaf.view()).lower_bytes())
 }
 
-/// Returns the bytes of a leaf's entries below its own prefix, slots included.
+/// Returns the number of bytes of a leaf's entries with the leaf's own prefix, slots included.
 fn loose<P: Pages>(leaf: &Write<'_, P>) -> usize {
     let node = Node::leaf(leaf.view());
     let prefix = node.prefix_len();
     (0..node.count()).map(|i| node.entry_len_under(i, prefix)).sum()
 }
 
-/// Plans which entries go to which of `pages` leaves, evenly by bytes under a common prefix.
+/// Plans the distribution of the entries to `pages` leaves, evenly by bytes under a common prefix.
 fn plan<P: Pages>(group: &[Write<'_, P>], pages: usize, prefix: usize) -> Option<Vec<Pieces>> {
     let nodes: Vec<Node<'_>> = group.iter().map(|leaf| Node::leaf(leaf.view())).collect();
     let size = |node: &Node<'_>, i: usize| node.entry_len_under(i, prefix);
@@ -199,8 +202,8 @@ fn plan<P: Pages>(group: &[Write<'_, P>], pages: usize, prefix: usize) -> Option
     Some(plan)
 }
 
-/// Plans that the first leaves get as many entries as `room` allows, and the last one the rest;
-/// `None` if nothing moves then, or no entry is left for the last one.
+/// Plans that the first leaves get as many entries as `room` allows, and the last one the rest.
+/// Returns `None` if no entry would move, or none is left for the last leaf.
 fn plan_first<P: Pages>(group: &[Write<'_, P>], room: usize, prefix: usize) -> Option<Vec<Pieces>> {
     let mut plan: Vec<Pieces> = vec![Vec::new(); group.len()];
     let (mut page, mut sum, mut moves) = (0, 0, false);
@@ -216,7 +219,7 @@ fn plan_first<P: Pages>(group: &[Write<'_, P>], room: usize, prefix: usize) -> O
             sum += size;
             moves |= page < which;
             if page > which {
-                // A leaf is fuller than that.
+                // A leaf is fuller than `room` allows.
                 return None;
             }
         }
@@ -228,7 +231,7 @@ fn plan_first<P: Pages>(group: &[Write<'_, P>], room: usize, prefix: usize) -> O
     (moves && page + 1 == group.len()).then_some(plan)
 }
 
-/// Drafts of the new leaves, and the fences between them.
+/// Returns drafts of the new leaves, and the fences between them.
 fn draft_leaves<'o, P: Pages>(
     group: &[Write<'o, P>],
     planned: impl FnOnce(&[Write<'o, P>], usize) -> Option<Vec<Pieces>>,
@@ -269,7 +272,8 @@ fn draft_leaves<'o, P: Pages>(
     Some((drafts, fences))
 }
 
-/// The parent with new separators, `fences`, between the leaves that are left of the group.
+/// Returns a draft of the parent with new separators, `fences`, between the remaining leaves of the
+/// group.
 fn draft_parent<P: Pages>(
     parent: &Write<'_, P>,
     index: usize,

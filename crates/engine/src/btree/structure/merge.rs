@@ -1,11 +1,11 @@
-//! Merges of neighbours, and shrinking of the root.
+//! Merges neighbours, and shrinks the root.
 //!
 //! A node that became thin is merged with a neighbour below the same parent, if both fit into one
-//! page and leave some room in it. The left page is kept, the right one is freed. So an empty leaf
-//! without a left neighbour waits until its right one is thin: the whole of a page would move, and
-//! be logged, over and over where entries are removed in ascending order. A merge may make the
-//! parent thin: it is merged in turn, one level up, until the root, which takes over the content of
-//! its only child.
+//! page and leave some room in it. The left page is kept, the right one is freed. An empty leaf
+//! without a left neighbour waits until its right neighbour is thin. Otherwise the content of a
+//! whole page would be moved and logged over and over where entries are removed in ascending order.
+//! A merge may make the parent thin. The parent is then merged one level up, and so on to the root,
+//! which takes over the content of its only child.
 
 use crate::btree::descend::{LocatedNode, Seek, sound};
 use crate::btree::node::edit::{Edit, Payload, put_swip};
@@ -18,15 +18,16 @@ use crate::btree::write::redo_note;
 use crate::page::{PAGE_HEADER, PageBuffer};
 use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
-/// A merged node leaves at least a tenth of its page free: otherwise the next insert splits it.
+/// A merged node leaves at least a tenth of its page free: otherwise the next insert would split
+/// it.
 const FILL_NUM: usize = 9;
 const FILL_DEN: usize = 10;
 
-/// Loads after which an optional merge is given up. All its pages must be resident at once, and a
-/// policy that evicts the latest page, such as MRU, may never allow that.
+/// Number of loads after which an optional merge is abandoned. All its pages must be resident at
+/// once, and a policy that evicts the latest page, such as MRU, may never allow that.
 pub(crate) const LOADS_MAX: u32 = 64;
 
-/// The end of a climb that merges.
+/// The end of a merging climb.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
     /// The first level where nothing merged.
@@ -37,35 +38,35 @@ enum Until {
 
 #[derive(PartialEq, Eq)]
 enum Step {
-    /// Nothing to merge on this level.
+    /// There is nothing to merge on this level.
     Fine,
-    /// Nothing to merge on this level or above.
+    /// There is nothing to merge on this level or above.
     Top,
     Merged,
     Shrunk,
 }
 
 impl<P: Pages> BTree<P> {
-    /// Merges the leaf of `key` with a neighbour, if it is thin, and the nodes above it likewise.
+    /// Merges the leaf of `key` with a neighbour if it is thin, and likewise the nodes above it.
     #[cold]
     pub(crate) fn merge(&self, key: &[u8]) -> Result<(), PoolError> {
         let done = self.climb(key, 0, Until::Idle, LOADS_MAX).and_then(|_| self.shrink());
         match done {
-            // The write that led here is applied, and must not be reported as failed. Thin nodes
-            // can wait.
+            // The write that caused this merge is applied, and must not be reported as failed. Thin
+            // nodes can wait.
             Err(PoolError::Held { .. }) => Ok(()),
             done => done,
         }
     }
 
-    /// Merges the parent of the leaf of `key`, if it is thin, and the nodes above it likewise.
+    /// Merges the parent of the leaf of `key` if it is thin, and likewise the nodes above it.
     pub(crate) fn merge_above(&self, key: &[u8]) -> Result<(), PoolError> {
         self.climb(key, 1, Until::Idle, LOADS_MAX)?;
         self.shrink()
     }
 
-    /// Merges all thin nodes above `key`, however many loads it takes. Whole runs of leaves may
-    /// have been freed, so that a node is thin though nothing below it merged; and leaves become
+    /// Merges all thin nodes above `key`, however many loads that takes. Whole runs of leaves may
+    /// have been freed, so a node may be thin though nothing below it merged; and leaves become
     /// neighbours when their parents merge. A tree without entries ends as one leaf.
     pub(crate) fn merge_all(&self, key: &[u8]) -> Result<(), PoolError> {
         while self.climb(key, 0, Until::Root, u32::MAX)? {}
@@ -109,7 +110,7 @@ impl<P: Pages> BTree<P> {
         })
     }
 
-    /// Removes levels while the root has one child only.
+    /// Removes levels while the root has only one child.
     pub(crate) fn shrink(&self) -> Result<(), PoolError> {
         loop {
             let step = self.pages.run(|mtr| {
@@ -141,7 +142,7 @@ impl<P: Pages> BTree<P> {
         Edit::of(root.page_mut()).set_level(level);
         copy_body(child.page(), root.page_mut());
         adopt_all(mtr, &root);
-        // The child's swips belong to the root now.
+        // The child's swips now belong to the root.
         Edit::of(child.page_mut()).init(&[], None);
         child.free();
         debug_assert_eq!(Node::of(root.view()).level(), level);
@@ -170,7 +171,7 @@ impl<P: Pages> BTree<P> {
         }
         let mut parent = sound(parent.upgrade()?, level.saturating_add(1))?;
         let last = Node::inner(parent.view()).count();
-        // The right neighbour, or else the left one.
+        // The right neighbour comes first, then the left one.
         let pairs = [(index < last).then_some(index), index.checked_sub(1)];
         for left_index in pairs.into_iter().flatten() {
             let left = self.child_held(&parent, left_index, level, depth)?;
@@ -245,8 +246,8 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Returns two inner nodes and the separator between them as one; `None` if that does not fit, or
-/// an entry cannot be read.
+/// Returns the merge of two inner nodes and the separator between them, or `None` if it does not
+/// fit, or an entry cannot be read.
 fn inner_merged(
     left: Node<'_>,
     left_page: &[u8],

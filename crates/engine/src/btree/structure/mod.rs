@@ -1,4 +1,4 @@
-//! Structural changes: splits, merges, shifts, and the operations built of them.
+//! Structural changes: splits, merges, shifts, and the operations built from them.
 
 pub(crate) mod bulk;
 mod compact;

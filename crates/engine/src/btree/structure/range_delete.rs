@@ -1,8 +1,9 @@
-//! Removing all keys of a range.
+//! Removes all keys of a range.
 //!
-//! Leaf by leaf from the left. Leaves that are wholly in the range are not emptied but freed, a
-//! bounded number in one attempt: the first of them stays, empty, and covers the keys of all, until
-//! it is merged with a neighbour. Values in overflow pages are removed one by one before.
+//! Removal goes leaf by leaf from the left. Leaves that are entirely in the range are freed instead
+//! of emptied, a bounded number in one attempt. The first of them stays, empty, and covers the keys
+//! of all of them until it is merged with a neighbour. Values in overflow pages are removed before
+//! that, one by one.
 
 use std::ops::Bound;
 
@@ -15,12 +16,12 @@ use crate::btree::tree::BTree;
 use crate::page::PAGE_HEADER;
 use crate::pool::{Actor, MiniTransaction, Pages, PoolError, Try, Write};
 
-/// Leaves freed in one attempt.
+/// Maximum number of leaves freed in one attempt.
 const BATCH: usize = 16;
 
-/// The outcome of an attempt.
+/// Outcome of an attempt.
 struct Step {
-    /// The leaf that it changed.
+    /// Page of the leaf changed.
     page: PageId,
     removed: u64,
     /// The lower fence of the next leaf; `None` at the end of the range.
@@ -50,16 +51,16 @@ fn below(key: &[u8], bound: Bound<&[u8]>) -> bool {
 
 impl<P: Pages> BTree<P> {
     /// Removes all keys between the bounds; returns their number. Each leaf is changed atomically,
-    /// the range as a whole is not.
+    /// but not the range as a whole.
     ///
     /// # Errors
-    /// The memory behind the tree failed; part of the range may be removed then.
+    /// The memory behind the tree failed; part of the range may then be removed.
     pub fn delete_range(&self, start: Bound<&[u8]>, end: Bound<&[u8]>) -> Result<u64, PoolError> {
         self.delete_range_until(start, end, || false)
     }
 
-    /// Like [`BTree::delete_range`], and fails with [`PoolError::Interrupted`] when `is_over`,
-    /// which is called before each leaf, returns `true`.
+    /// Like [`BTree::delete_range`], but calls `is_over` before each leaf, and fails with
+    /// [`PoolError::Interrupted`] when it returns `true`.
     ///
     /// # Errors
     /// See [`BTree::delete_range`].
@@ -132,7 +133,8 @@ impl<P: Pages> BTree<P> {
         step
     }
 
-    /// Frees the leaves after `first`, which is within the range, as far as they are, too.
+    /// Frees the leaves after `first`, which is within the range, as long as they are within it,
+    /// too.
     fn free_run(
         &self,
         mtr: &MiniTransaction<'_, P>,

@@ -1,4 +1,4 @@
-//! Shared parts of structural changes: copying nodes between pages, and keeping swips and their
+//! Shared parts of structural changes: copying nodes between pages, and maintaining swips and their
 //! owners.
 
 use crate::btree::node::edit::{Edit, reference_at};

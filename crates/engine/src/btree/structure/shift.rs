@@ -1,9 +1,9 @@
-//! Making room without a new page: a full leaf shares its entries with a neighbour.
+//! Makes room without a new page: a full leaf shares its entries with a neighbour.
 //!
-//! Leaves that are only ever split are 69 % full after random inserts (ln 2). Sharing entries with
-//! a neighbour below the same parent that has room to spare, before splitting, keeps them above
-//! three quarters. Inserts that follow a pattern are left to the split, which leaves full leaves
-//! for them; neighbours that are not resident are not loaded.
+//! Leaves that are only ever split are 69 % full after random inserts (ln 2). Before a split, a
+//! full leaf shares its entries with a neighbour below the same parent that has room to spare. That
+//! keeps leaves above three quarters. Inserts that follow a pattern are left to the split, which
+//! leaves full leaves for them. Neighbours that are not resident are not loaded.
 
 use crate::btree::node::edit::Edit;
 use crate::btree::node::layout::{INNER_SLOT, Node, common, rest_of};
@@ -15,10 +15,10 @@ use crate::btree::write::redo_note;
 use crate::page::PageBuffer;
 use crate::pool::{MiniTransaction, Pages, Swip, Try, Write};
 
-/// A neighbour has room to spare if it could take this share of its page, in percent: each of the
-/// two is left with half of it, and less is soon used up.
+/// Free share of its page, in percent, at which a neighbour has room to spare: each of the two gets
+/// half of it, and less is soon used up.
 const SPARE_PERCENT: usize = 20;
-/// Cuts on each side of the middle that are considered for a shorter separator.
+/// Number of cuts on each side of the middle to consider for a shorter separator.
 const WINDOW: usize = 3;
 
 /// A full leaf, child `index` of its parent, that needs room for `bytes` more bytes.
@@ -29,12 +29,13 @@ pub(crate) struct Full {
     pub(crate) bytes: usize,
 }
 
-/// Two neighbours, seen as one leaf.
+/// Two neighbours as one leaf.
 struct Both<'a> {
     left: Node<'a>,
     right: Node<'a>,
     pages: [&'a [u8]; 2],
-    /// The prefix of all keys of both: entries occupy at most as much below either one's own.
+    /// Length of the prefix of all keys of both: entries occupy at most as much with either leaf's
+    /// own prefix.
     prefix: usize,
 }
 
@@ -64,8 +65,8 @@ impl Both<'_> {
         separator(&self.key(cut.saturating_sub(1)), &self.key(cut)).to_vec()
     }
 
-    /// Returns the length of the separator at a cut: by the heads of the two keys, if they are of
-    /// one leaf and differ there, as nearly all do.
+    /// Returns the length of the separator at a cut. The heads of the two keys suffice if both are
+    /// in one leaf and their heads differ, as nearly all do.
     fn separator_len(&self, cut: usize) -> usize {
         let ((node, i), (other, j)) = (self.of(cut.saturating_sub(1)), self.of(cut));
         let differ = node.head(i) ^ other.head(j);
@@ -78,7 +79,7 @@ impl Both<'_> {
     }
 
     /// Returns the number of entries that occupy half of the bytes, or nearly half with a shorter
-    /// separator, and the separator.
+    /// separator; and that separator.
     fn cut(&self) -> (usize, Vec<u8>) {
         let mut sizes = Vec::with_capacity(self.count());
         sizes.extend((0..self.count()).map(|i| self.size(i)));
@@ -98,15 +99,15 @@ impl Both<'_> {
         (cut, separator)
     }
 
-    /// Returns the bytes of some entries.
+    /// Returns the number of bytes that some entries occupy.
     fn bytes(&self, entries: std::ops::Range<usize>) -> usize {
         entries.map(|i| self.size(i)).sum()
     }
 }
 
 impl<P: Pages> BTree<P> {
-    /// Shares the entries of the full leaf `node` with a neighbour, if one has room to spare;
-    /// afterwards both have the room that is needed.
+    /// Shares the entries of the full leaf `node` with a neighbour, if one has room to spare. Both
+    /// have the needed room afterwards.
     pub(crate) fn shift<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -141,8 +142,8 @@ impl<P: Pages> BTree<P> {
         Ok(false)
     }
 
-    /// Distributes the entries of two neighbours evenly; `false`, and nothing changed, if that does
-    /// not make the room that is needed.
+    /// Distributes the entries of two neighbours evenly. Returns `false`, and changes nothing, if
+    /// that does not make the needed room.
     fn even_out<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -210,7 +211,8 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Drafts a rebuilt leaf, and its redo record if there is a log; `None` if its entries do not fit.
+/// Drafts a rebuilt leaf, and its redo record if there is a log. Returns `None` if its entries do
+/// not fit.
 pub(super) fn drafted<P: Pages>(
     mtr: &MiniTransaction<'_, P>,
     own: &[u8],
@@ -247,7 +249,7 @@ mod tests {
     fn heads_tell_how_long_the_separator_of_two_keys_is() {
         let mut random = fastrand::Rng::with_seed(4);
         for _ in 0..500 {
-            // Keys with zeros, some of which end where others go on.
+            // Keys with zeros, some of which are prefixes of others.
             let mut keys: Vec<Vec<u8>> = (0..random.usize(2..24))
                 .map(|_| {
                     let rest = (0..random.usize(0..8)).map(|_| random.u8(0..3));

@@ -1,7 +1,7 @@
-//! Splits, and growth of the root.
+//! Splits nodes, and grows the root.
 //!
-//! A split latches the parent and the node. Where the parent has no room for the separator, it is
-//! split first, by an attempt of its own; so an attempt changes two levels at most, and always
+//! A split latches the parent and the node. If the parent has no room for the separator, the parent
+//! is split first, by an attempt of its own. So an attempt changes at most two levels, and always
 //! leaves a sound tree.
 
 use crate::btree::descend::{LocatedNode, Seek, sound};
@@ -18,31 +18,31 @@ use crate::pool::{MiniTransaction, Pages, PoolError, Swip, Try, Write};
 enum Step {
     /// There is room now.
     Done,
-    /// The root grew: the node is one level further down.
+    /// The root grew: the node is now one level further down.
     Grown,
     /// The parent needs room for this many bytes first.
     ParentFull(usize),
 }
 
-/// The node that needs room, and how much.
+/// A node that needs room, and the number of bytes needed.
 #[derive(Clone, Copy)]
 struct Need<'k> {
     key: &'k [u8],
     level: u8,
     bytes: usize,
-    /// `key` is about to be inserted, not replaced.
+    /// True if `key` is to be inserted, not replaced.
     is_new: bool,
 }
 
 impl<P: Pages> BTree<P> {
-    /// Splits the leaf of `key`, unless it has room for `bytes` more bytes by now.
+    /// Splits the leaf of `key`, unless it has room for `bytes` more by now.
     #[cold]
     pub(crate) fn split(&self, key: &[u8], bytes: usize, is_new: bool) -> Result<(), PoolError> {
         self.make_room(key, 0, bytes, is_new)
     }
 
     /// Splits the node of `level` on the path to `key`, and those above it as needed, until it has
-    /// room for `bytes` more bytes.
+    /// room for `bytes` more.
     pub(crate) fn make_room(
         &self,
         key: &[u8],
@@ -87,7 +87,7 @@ impl<P: Pages> BTree<P> {
             return Ok(Step::Done);
         }
         if need.level == 0 && !follows_pattern(Node::leaf(node.view()), need) {
-            // No new page is needed if a neighbour has room to spare.
+            // If a neighbour has room to spare, no new page is needed.
             let full = Full { index, depth, bytes: need.bytes };
             if self.shift(mtr, &mut parent, &mut node, full)? {
                 return Ok(Step::Done);
@@ -96,7 +96,7 @@ impl<P: Pages> BTree<P> {
         self.split_node(mtr, parent, index, node, need)
     }
 
-    /// Moves the root's content into a new child, its only one.
+    /// Moves the root's content into a new child, which becomes its only one.
     pub(crate) fn grow<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -135,14 +135,14 @@ impl<P: Pages> BTree<P> {
         let count = node.count();
         let (at, is_there) = node.lower_bound(need.key);
         if node.leaf && is_there == need.is_new {
-            // Another thread inserted or removed the key meanwhile: other room is needed now.
+            // Another thread has inserted or removed the key since: other room is needed now.
             return Ok(Step::Done);
         }
-        // An entry of a leaf can be separated from one that is to be inserted.
+        // A single entry of a leaf can be separated from the one to insert.
         let is_too_few = count < if node.leaf && !need.is_new { 2 } else { 1 };
         if is_too_few && node.leaf {
-            // Another thread removed the others, or the fences were shorter: the next attempt finds
-            // out the lack of a leaf without them.
+            // Another thread removed the other entries, or the fences were shorter: the next
+            // attempt finds out whether even an empty leaf lacks the room.
             return Ok(Step::Done);
         }
         if is_too_few {
@@ -174,8 +174,8 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Moves everything behind the cut to the new page `right`; an error, and nothing changed, if an
-/// entry of the node cannot be read.
+/// Moves everything behind the cut to the new page `right`. Returns an error, and changes nothing,
+/// if an entry of the node cannot be read.
 fn cut_off<'o, P: Pages>(
     mtr: &'o MiniTransaction<'o, P>,
     mut left: Write<'o, P>,
@@ -211,7 +211,7 @@ fn cut_off<'o, P: Pages>(
     Ok((left, right))
 }
 
-/// Returns the rest of an inner node that is cut; `None` if an entry of it cannot be read.
+/// Returns the left part of an inner node that is cut, or `None` if an entry of it cannot be read.
 fn inner_kept(from: Node<'_>, old: &[u8], cut: &Cut) -> Option<PageBuffer> {
     let mut draft = PageBuffer::copy_of(old);
     let mut edit = Edit::of(draft.bytes_mut());
@@ -239,8 +239,8 @@ mod tests {
     fn a_leaf_is_not_split_for_a_key_that_was_inserted_or_removed_meanwhile() {
         let tree = BTree::create(Arc::new(Twin::<Optimistic>::new(512).unwrap()), 1).unwrap();
         assert!(tree.insert(b"other", &[7; 40]).unwrap());
-        // More room than there is beside the one entry: for a value whose key was removed, and for
-        // a key that was inserted.
+        // The request is for more room than there is beside the one entry: for a value whose key
+        // was removed, and for a key that was inserted.
         tree.split(b"gone", 400, false).unwrap();
         tree.split(b"other", 400, true).unwrap();
         assert_eq!(tree.counters().leaf_splits, 0);

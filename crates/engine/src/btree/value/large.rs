@@ -1,4 +1,4 @@
-//! Names of values in overflow pages, where no leaf entry refers to them.
+//! Names of values in overflow pages to which no leaf entry refers.
 
 use millpond_base::PageId;
 
@@ -8,32 +8,33 @@ use crate::pool::Anchor;
 /// A value in overflow pages, as the log names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LargeValue {
-    /// The root of its pages.
+    /// Root of the value's pages.
     pub root: PageId,
-    /// Bytes.
+    /// Length of the value in bytes.
     pub len: u64,
-    /// Drawn when the value was written; no other value has it.
+    /// Stamp drawn when the value was written; no other value has it.
     pub stamp: u64,
 }
 
 impl LargeValue {
-    /// Appends it to `out`.
+    /// Appends the name to `out`.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         put_varint(out, self.root.0);
         put_varint(out, self.len);
         put_varint(out, self.stamp);
     }
 
-    /// Takes a value that [`LargeValue::put`] wrote off the front of `bytes`; `None` if it is cut
-    /// short.
+    /// Takes a value that [`LargeValue::put`] wrote off the front of `bytes`; returns `None` if it
+    /// is cut short.
     pub(crate) fn take(bytes: &mut &[u8]) -> Option<LargeValue> {
         let root = PageId(take_varint(bytes)?);
         Some(LargeValue { root, len: take_varint(bytes)?, stamp: take_varint(bytes)? })
     }
 }
 
-/// A value in overflow pages below an anchor of its own: an orphan that no entry refers to, to be
-/// attached to one or to be freed. While it is written, its pages are those written so far.
+/// A value in overflow pages below an anchor of its own. It is an orphan, to which no entry refers,
+/// until it is attached to an entry or freed. While it is being written, it has the pages written
+/// so far.
 pub struct Detached {
     pub(crate) anchor: Anchor,
     pub(crate) len: u64,
@@ -46,17 +47,17 @@ impl Detached {
         Detached { anchor, len: value.len, stamp: value.stamp }
     }
 
-    /// Returns its stamp, which no other value has.
+    /// Returns the value's stamp, which no other value has.
     pub fn stamp(&self) -> u64 {
         self.stamp
     }
 
-    /// Returns its length in bytes.
+    /// Returns the value's length in bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Returns whether it is empty, which it never is.
+    /// Returns whether the value is empty, which it never is.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

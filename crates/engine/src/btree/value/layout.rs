@@ -11,9 +11,9 @@
 //! ```
 //! The pages of a value are a tree. The part of a value below a page of level 1 begins in that
 //! page: its *front* is the remainder that does not fill data pages, if that fits behind the swips.
-//! So a value of 10,000 bytes takes three pages of 4 KiB. Where it does not fit, there is no front,
-//! and the last data page is not full; all others are. So the place of a byte follows from its
-//! offset and the front's length.
+//! So a value of 10,000 bytes takes three pages of 4 KiB. Where the remainder does not fit, there
+//! is no front, and the last data page is not full; all others are. So the place of a byte follows
+//! from its offset and the front's length.
 
 use crate::btree::node::layout::{KIND, LEVEL};
 use crate::page::record_body::OrphanRoot;
@@ -22,29 +22,30 @@ use crate::page::{PageType, View};
 pub(crate) const STAMP: usize = 32;
 pub(crate) const USED: usize = 40;
 pub(crate) const BODY: usize = 48;
-/// The word at [`USED`]: bytes or swips, and the front's bytes above them.
+/// Parts of the word at [`USED`]: the number of bytes or swips, and above it the length of the
+/// front.
 const USED_MASK: u64 = 0xffff_ffff;
 const FRONT_SHIFT: u32 = 32;
 
-/// Bytes of a value in a data page.
+/// Returns the maximum number of bytes of a value in a data page.
 pub(crate) fn data_max(page_size: usize) -> usize {
     debug_assert!(page_size > BODY, "a page has a body");
     page_size - BODY
 }
 
-/// Swips in an index page.
+/// Returns the maximum number of swips in an index page.
 pub(crate) fn fan_out(page_size: usize) -> usize {
     debug_assert!(page_size >= BODY + 16, "an index page has two children at least");
     (page_size - BODY) / 8
 }
 
-/// Bytes of a value below a page of `level`.
+/// Returns the maximum number of bytes of a value below a page of `level`.
 pub(crate) fn span(page_size: usize, level: u8) -> u64 {
     let fan = fan_out(page_size) as u64;
     (0..level).fold(data_max(page_size) as u64, |span, _| span.saturating_mul(fan))
 }
 
-/// Level of the root of a value of `len` bytes.
+/// Returns the level of the root of a value of `len` bytes.
 pub(crate) fn level_for(page_size: usize, len: u64) -> u8 {
     (0..u8::MAX).find(|level| span(page_size, *level) >= len).unwrap_or(u8::MAX)
 }
@@ -52,28 +53,28 @@ pub(crate) fn level_for(page_size: usize, len: u64) -> u8 {
 /// The part of a value that a page itself holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Held {
-    /// Level 0: bytes of the value. Above: swips.
+    /// Number of bytes of the value at level 0, of swips above.
     pub(crate) used: u64,
-    /// Level 1: bytes of the front.
+    /// Number of bytes of the front, at level 1.
     pub(crate) front: u64,
 }
 
 impl Held {
-    /// The word at [`USED`].
+    /// Returns the word at [`USED`].
     pub(crate) fn word(self) -> u64 {
         debug_assert!(self.used <= USED_MASK && self.front <= USED_MASK);
         self.used | self.front << FRONT_SHIFT
     }
 }
 
-/// Returns the part that a page of `level` itself holds, for `len` bytes of a value in it and below
+/// Returns the part that a page of `level` itself holds, if `len` bytes of a value are in and below
 /// it.
 pub(crate) fn held(page_size: usize, level: u8, len: u64) -> Held {
     let data = data_max(page_size) as u64;
     match level {
         0 => Held { used: len, front: 0 },
         1 => {
-            // Each swip takes 8 bytes off the front. At last there is none.
+            // Each swip takes 8 bytes off the front, until there is none.
             let used = len.saturating_sub(data).div_ceil(data - 8).min(len.div_ceil(data));
             let front = len.saturating_sub(used * data);
             debug_assert!(front + 8 * used <= data, "the front fits behind the swips");
@@ -83,7 +84,8 @@ pub(crate) fn held(page_size: usize, level: u8, len: u64) -> Held {
     }
 }
 
-/// Bytes of a value in and below child `i` of a page of `level`, for `len` bytes in and below that.
+/// Returns the number of bytes of a value in and below child `i` of a page of `level`, if `len`
+/// bytes are in and below that page.
 pub(crate) fn len_below(page_size: usize, level: u8, len: u64, i: u64) -> u64 {
     let below = span(page_size, level.saturating_sub(1));
     let front = held(page_size, level, len).front;
@@ -95,7 +97,7 @@ pub(crate) fn held_in_root(page_size: usize, len: u64) -> Held {
     held(page_size, level_for(page_size, len), len)
 }
 
-/// Pages of a value of `len` bytes.
+/// Returns the number of pages of a value of `len` bytes.
 pub(crate) fn pages_of(page_size: usize, len: u64) -> u64 {
     let level = level_for(page_size, len);
     if level == 0 {
@@ -106,17 +108,17 @@ pub(crate) fn pages_of(page_size: usize, len: u64) -> u64 {
     data + (1..=level).map(|l| len.div_ceil(span(page_size, l))).sum::<u64>()
 }
 
-/// Location of a byte of a value in a page above its data.
+/// Place of a byte of a value, for a page above its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ByteLocation {
-    /// In the front, at this offset of it.
+    /// In the front, at this offset.
     Front(usize),
-    /// In or below a child: which one, and the offset to go on with there.
+    /// In or below a child: the child's index, and the offset with which to continue there.
     Child(usize, u64),
 }
 
-/// Location of the byte at `offset` in a page of `level` with a front of `front` bytes. Offsets
-/// are those in the value, but below a front.
+/// Returns the place of the byte at `offset` in a page of `level` with a front of `front` bytes.
+/// Offsets are those in the value, except below a front.
 pub(crate) fn locate(page_size: usize, level: u8, front: usize, offset: u64) -> ByteLocation {
     debug_assert!(level > 0, "data pages have no children");
     let inside = offset % span(page_size, level);
@@ -129,9 +131,9 @@ pub(crate) fn locate(page_size: usize, level: u8, front: usize, offset: u64) -> 
     }
 }
 
-/// Returns the part of a value of `len` bytes that is written to one page at `offset`: the bytes of
-/// the front of its page of level 1, and those of the part that begins at `offset`, which is that
-/// front or a data page. Parts are written in order.
+/// Returns the part of a value of `len` bytes that is written to one page at `offset`. The part
+/// that begins there is the front of a page of level 1, or a data page. The result has that front's
+/// length, and the part's. Parts are written in order.
 pub(crate) fn part_at(page_size: usize, len: u64, offset: u64) -> Part {
     let data = data_max(page_size);
     if level_for(page_size, len) == 0 {
@@ -147,29 +149,32 @@ pub(crate) fn part_at(page_size: usize, len: u64, offset: u64) -> Part {
 /// A part of a value that is written to one page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Part {
-    /// Bytes of the front of the page of level 1 that it is in or below.
+    /// Number of bytes of the front of the level-1 page that the part is in or below.
     pub(crate) front: usize,
-    /// Its bytes.
+    /// Number of bytes of the part.
     pub(crate) len: usize,
 }
 
-/// The orphan root of a value with that stamp.
+/// Returns the orphan root of a value with the given stamp.
 pub(crate) fn orphan_value(stamp: u64) -> OrphanRoot {
     OrphanRoot { kind: PageType::OVERFLOW.0, stamp }
 }
 
-/// Returns whether the page is an overflow page of this level, of the value with this stamp.
+/// Returns whether the page is an overflow page of the given level, of the value with the given
+/// stamp.
 pub(crate) fn is_page(view: View<'_>, level: u8, stamp: u64) -> bool {
     view.u8(KIND) == PageType::OVERFLOW.0 && view.u8(LEVEL) == level && view.u64(STAMP) == stamp
 }
 
-/// Bytes, or swips, that the page holds: at most those it has room for, whatever it states.
+/// Returns the number of bytes or swips in the page, limited to the room of the page, whatever the
+/// page states.
 pub(crate) fn used(view: View<'_>) -> usize {
     let max = if view.u8(LEVEL) == 0 { data_max(view.len()) } else { fan_out(view.len()) };
     usize::try_from(view.u64(USED) & USED_MASK).unwrap_or(usize::MAX).min(max)
 }
 
-/// Bytes of the page's front: at most those it has room for, whatever it states.
+/// Returns the number of bytes of the page's front, limited to the room of the page, whatever the
+/// page states.
 pub(crate) fn front(view: View<'_>) -> usize {
     if view.u8(LEVEL) != 1 {
         return 0;
@@ -183,7 +188,7 @@ pub(crate) fn held_by(view: View<'_>) -> Held {
     Held { used: used(view) as u64, front: front(view) as u64 }
 }
 
-/// Writes a word into a page that is latched exclusively.
+/// Writes a word into an exclusively latched page.
 pub(crate) fn set_word(page: &mut [u8], at: usize, word: u64) {
     debug_assert!(at.is_multiple_of(8), "swips are aligned");
     if let Some(place) = page.get_mut(at..at + 8) {
@@ -195,7 +200,7 @@ pub(crate) fn set_word(page: &mut [u8], at: usize, word: u64) {
 mod tests {
     use super::*;
 
-    /// Returns the places of a value's bytes, walked part by part as a writer does.
+    /// Returns the places of a value's bytes, part by part, in a writer's order.
     fn walk(size: usize, len: u64) -> (u64, Vec<Held>) {
         let (mut offset, mut data, mut fronts) = (0, 0, Vec::new());
         while offset < len {
@@ -255,7 +260,7 @@ mod tests {
         for (len, pages) in [(4048, 1), (4049, 2), (8088, 2), (8089, 3), (10_000, 3), (12_128, 3)] {
             assert_eq!(pages_of(4096, len), pages, "{len}");
         }
-        // Where swips take what the front would need.
+        // Lengths at which swips take the room that the front would need.
         assert_eq!(pages_of(4096, 506 * 4048), 507);
         assert_eq!(held_in_root(4096, 506 * 4048), Held { used: 506, front: 0 });
     }

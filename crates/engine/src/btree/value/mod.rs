@@ -1,4 +1,4 @@
-//! Values in overflow pages: their layout, and building, reading and freeing them.
+//! Values in overflow pages: layout, building, reading and freeing.
 
 pub(crate) mod large;
 pub(crate) mod layout;

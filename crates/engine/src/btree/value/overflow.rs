@@ -1,11 +1,11 @@
-//! Building, reading and freeing values in overflow pages ([`layout`](super::layout) has the form).
+//! Builds, reads and frees values in overflow pages ([`layout`](super::layout) has the form).
 //!
 //! The leaf's entry holds the swip of the root. The value's *stamp* is drawn when the value is
-//! written: a reader descends from the tree's root once per few pages, and compares the stamp to
-//! find out that the value is still the same.
+//! written. A reader descends from the tree's root once per few pages, and compares the stamp to
+//! check that the value is still the same.
 //!
-//! While a value is written, and while it is freed, its root is an orphan below an anchor of its
-//! own, which holds its stamp: no page of another value is loaded in place of its root.
+//! While a value is being written or freed, its root is an orphan below an anchor of its own. The
+//! anchor holds the value's stamp, so no page of another value is loaded in place of its root.
 
 use std::time::Duration;
 
@@ -22,14 +22,14 @@ use crate::pool::{
     Anchor, Jump, MiniTransaction, NewPage, Pages, PoolError, Read, Swip, Try, Write,
 };
 
-/// Data pages read, or freed, in one mini-transaction.
+/// Number of data pages read or freed in one mini-transaction.
 const BATCH: usize = 16;
 
-/// Mini-transactions that free pages of one value without asking the log for room: their records
-/// take about 4 KiB.
+/// Number of mini-transactions that free pages of one value without asking the log for room: their
+/// records take about 4 KiB.
 const FREED_UNASKED: u32 = 8;
 
-/// The mark of a reference to an overflow page.
+/// Returns the mark of a reference to an overflow page.
 fn other(what: AccessKind) -> Mark {
     Mark::of(what).with_kind(PageKind::OTHER, 0)
 }
@@ -39,7 +39,7 @@ impl<P: Pages> BTree<P> {
         NewPage { owner: self.owner, kind: PageType::OVERFLOW, level }
     }
 
-    /// Begins a value of `len` bytes: allocates its root, an orphan.
+    /// Begins a value of `len` bytes: allocates its root, which is an orphan.
     pub(crate) fn begin_value(&self, len: u64) -> Result<Detached, PoolError> {
         let level = level_for(self.pages.page_size(), len);
         let (anchor, _) = self.pages.anchor_new(self.new_overflow(level))?;
@@ -49,7 +49,7 @@ impl<P: Pages> BTree<P> {
             let swip_at = anchor.swip();
             let mut anchor = held_anchor(mtr, anchor)?;
             let mut root = anchor.child_exclusive(swip_at, other(AccessKind::Write))?;
-            // It may have been evicted since, and an older version of its page been loaded.
+            // The root may have been evicted since, and an older version of its page loaded.
             if !is_page(root.view(), level, 0) || root.view().u64(USED) > 0 {
                 return Err(misfit(root.id()));
             }
@@ -111,7 +111,8 @@ impl<P: Pages> BTree<P> {
                         return Ok(());
                     }
                 };
-                // Parts written before are in and below it, unless the page is an older version.
+                // Parts written earlier are in and below the page, unless the page is an older
+                // version.
                 if index > used(page.view()) || front(page.view()) != expected {
                     return Err(misfit(page.id()));
                 }
@@ -144,18 +145,19 @@ impl<P: Pages> BTree<P> {
         self.free_stamped_below(value.anchor, value.stamp)
     }
 
-    /// Frees the orphan below `anchor`, whatever value it is, and the anchor.
+    /// Frees the orphan below `anchor`, whichever value it is, and the anchor.
     pub(crate) fn free_any_below(&self, anchor: Anchor) -> Result<(), PoolError> {
         self.free_all(anchor, None)
     }
 
-    /// Frees the value with that stamp below `anchor`, and the anchor.
+    /// Frees the value with the given stamp below `anchor`, and the anchor.
     pub(crate) fn free_stamped_below(&self, anchor: Anchor, stamp: u64) -> Result<(), PoolError> {
         self.free_all(anchor, Some(stamp))
     }
 
-    /// Frees all pages of a value that no entry has. What left the value without one is done, so it
-    /// must not fail because the log has no room for the rest: the next opening frees that.
+    /// Frees all pages of a value that no entry has. The operation that removed it from its entry
+    /// is complete, so freeing must not fail because the log has no room for the rest: the next
+    /// opening frees that.
     fn free_all(&self, anchor: Anchor, stamp: Option<u64>) -> Result<(), PoolError> {
         let mut freed = 0;
         while !self.pages.run(|mtr| self.free_some(mtr, anchor, stamp))? {
@@ -172,7 +174,7 @@ impl<P: Pages> BTree<P> {
         Ok(())
     }
 
-    /// Waits for the checkpoint that frees a log without room, if one does.
+    /// Waits for a checkpoint to free a log without room, if one does.
     fn room_to_free(&self) -> Result<(), PoolError> {
         const TRIES: u32 = 200;
         const NAP: Duration = Duration::from_millis(5);
@@ -185,8 +187,9 @@ impl<P: Pages> BTree<P> {
         self.pages.make_log_room(self.pages.page_size())
     }
 
-    /// Frees a few pages, the last ones first; `true` if nothing is left. No parent holds the
-    /// root's stamp: `stamp` is it, if it is known. A stale root would lead to pages of others.
+    /// Frees a few pages, the last ones first; returns `true` if nothing is left. No parent holds
+    /// the root's stamp, so `stamp` gives it, if it is known: a stale root would lead to pages of
+    /// other values.
     fn free_some<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -248,7 +251,7 @@ impl<P: Pages> BTree<P> {
         Ok(())
     }
 
-    /// Appends up to `max` bytes of a detached value from `offset`, at least one.
+    /// Appends up to `max` bytes of a detached value from `offset` on, at least one.
     pub(crate) fn read_some_below(
         &self,
         value: &Detached,
@@ -270,7 +273,8 @@ impl<P: Pages> BTree<P> {
         })
     }
 
-    /// Reads the value that `reference` names; `None` if it is no longer the value of `key`.
+    /// Reads the value that `reference` names. Returns `None` if it is no longer the value of
+    /// `key`.
     pub(crate) fn read_whole(
         &self,
         key: &[u8],
@@ -288,8 +292,8 @@ impl<P: Pages> BTree<P> {
         Ok(Some(out))
     }
 
-    /// Appends up to `max` bytes of a value from `offset`, at least one; `false` if it is no longer
-    /// the value of `key`.
+    /// Appends up to `max` bytes of a value from `offset` on, at least one. Returns `false` if it
+    /// is no longer the value of `key`.
     pub(crate) fn read_some(
         &self,
         key: &[u8],
@@ -325,13 +329,13 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Changes the number of swips of a page above the data.
+/// Sets the number of swips of a page above the data.
 fn set_used<P: Pages>(page: &mut Write<'_, P>, used: usize) {
     let held = Held { used: used as u64, ..held_by(page.view()) };
     set_word(page.page_mut(), USED, held.word());
 }
 
-/// Unlinks child `count - 1`, the last, from `page` and frees it.
+/// Unlinks child `count - 1`, the last one, from `page` and frees it.
 fn free_last<P: Pages>(page: &mut Write<'_, P>, child: Write<'_, P>, count: usize) {
     debug_assert!(count > 0, "a value has pages");
     debug_assert_eq!(used(page.view()), count, "children are freed from the end");
@@ -341,15 +345,15 @@ fn free_last<P: Pages>(page: &mut Write<'_, P>, child: Write<'_, P>, count: usiz
     child.free();
 }
 
-/// Ends the attempt: the page does not fit its parent or its leaf entry. It is stale, or another
-/// value's.
+/// Ends the attempt: the page does not fit its parent or its leaf entry. It is stale, or belongs to
+/// another value.
 #[cold]
 fn misfit(page: PageId) -> Jump {
     let what = "it is no part of the value, or of another level of it".to_string();
     Jump::failed(PoolError::Misfit { page, parent: None, what })
 }
 
-/// Checks that `page` is of this level, of the value with this stamp.
+/// Checks that `page` is of the given level, of the value with the given stamp.
 fn expect<P: Pages>(page: &Read<'_, P>, level: u8, stamp: u64) -> Try<()> {
     if is_page(page.view(), level, stamp) {
         return Ok(());
@@ -359,9 +363,9 @@ fn expect<P: Pages>(page: &Read<'_, P>, level: u8, stamp: u64) -> Try<()> {
     Err(misfit(id))
 }
 
-/// Appends bytes of the value in and below `page` from `offset` on: those of a front and of the
-/// data page behind it, or of one data page, and those of its neighbours that are resident. Appends
-/// nothing if the value ends before `offset`.
+/// Appends bytes of the value in and below `page` from `offset` on. It appends those of a front and
+/// of the data page behind it, or of one data page, and those of the page's resident neighbours.
+/// Appends nothing if the value ends before `offset`.
 fn read_from<'o, P: Pages>(
     page: &Read<'o, P>,
     level: u8,
@@ -410,7 +414,7 @@ fn read_from<'o, P: Pages>(
     Ok(())
 }
 
-/// Prefetches the children `from..to` of `page`, as far as they are not resident.
+/// Prefetches the children `from..to` of `page` that are not resident.
 fn prefetch<P: Pages>(page: &Read<'_, P>, from: usize, to: usize) {
     let mut places = [0; 2 * BATCH];
     let mut n = 0;

@@ -1,4 +1,4 @@
-//! Large values as streams: reading one piece by piece, and building one out of a source.
+//! Large values as streams: reads a value piece by piece, and builds one from a source.
 
 use std::io::{self, SeekFrom};
 
@@ -11,15 +11,16 @@ use crate::btree::value::layout::{data_max, part_at};
 use crate::page::Scratch;
 use crate::pool::{Pages, PoolError};
 
-/// Bytes that a reader fetches at once.
+/// Number of bytes that a reader fetches at once.
 const CHUNK: usize = 64 << 10;
 
-/// A value, read piece by piece. No latch is held between two calls: if the value is changed or
-/// removed meanwhile, the next read that fetches fails with a [`StreamError::Changed`] inside.
+/// A value that is read piece by piece. No latch is held between two calls: if the value is changed
+/// or removed in the meantime, the next read that fetches fails with a [`StreamError::Changed`]
+/// inside.
 pub struct ValueReader<'t, P: Pages> {
     tree: &'t BTree<P>,
     key: Vec<u8>,
-    /// `None`: the value is in `chunk`.
+    /// Reference to the value; `None` if the value is in `chunk`.
     reference: Option<Reference>,
     len: u64,
     at: u64,
@@ -28,13 +29,13 @@ pub struct ValueReader<'t, P: Pages> {
     chunk_at: u64,
 }
 
-/// A value that was read out of a source, and that no entry has yet.
+/// A value that was read from a source, and that no entry has yet.
 pub(crate) enum Streamed {
     Inline(Vec<u8>),
     Detached(Detached),
 }
 
-/// A value that is being read out of a source of the user's: freed on drop, if that panics.
+/// A value that is being read from a user's source. It is freed on drop if the source panics.
 struct Unfinished<'v, P: Pages> {
     tree: &'v BTree<P>,
     value: &'v Detached,
@@ -52,7 +53,7 @@ impl<P: Pages> Drop for Unfinished<'_, P> {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Opens the value of `key` as a stream; `None` if there is no such key.
+    /// Opens the value of `key` as a stream, or returns `None` if there is no such key.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -68,11 +69,11 @@ impl<P: Pages> BTree<P> {
         Ok(Some(ValueReader { tree: self, key, reference, len, at: 0, chunk, chunk_at: 0 }))
     }
 
-    /// Reads a value of `len` bytes for `key` out of `source`; no entry is changed.
+    /// Reads a value of `len` bytes for `key` from `source`; no entry is changed.
     ///
     /// # Errors
     /// The source failed or ended early, key or value are too long, or the memory behind the tree
-    /// failed; no page of the value is left then.
+    /// failed. No page of the value is left then.
     pub(crate) fn read_streamed(
         &self,
         key: &[u8],
@@ -129,7 +130,7 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Reads until `out` is full or the source ends; `before` bytes of it were read already.
+/// Reads until `out` is full or the source ends; `before` bytes were read from the source already.
 fn fill(source: &mut impl io::Read, out: &mut [u8], before: u64) -> Result<usize, StreamError> {
     let mut read = 0;
     while read < out.len() {
@@ -144,7 +145,7 @@ fn fill(source: &mut impl io::Read, out: &mut [u8], before: u64) -> Result<usize
 }
 
 impl<P: Pages> ValueReader<'_, P> {
-    /// Bytes of the value.
+    /// Returns the number of bytes of the value.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -154,7 +155,7 @@ impl<P: Pages> ValueReader<'_, P> {
         self.len == 0
     }
 
-    /// Returns the fetched bytes from the present offset on; fetches some if there are none.
+    /// Returns the fetched bytes from the present offset on; fetches more if there are none.
     fn chunk(&mut self) -> Result<&[u8], StreamError> {
         let inside = self.at.checked_sub(self.chunk_at).and_then(|d| usize::try_from(d).ok());
         let have = inside.is_some_and(|from| from < self.chunk.len());

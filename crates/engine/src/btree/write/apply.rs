@@ -1,12 +1,12 @@
-//! Applying one write request.
+//! Applies one write request.
 //!
-//! A write is one attempt: the leaf is latched, the key's entry is read, and either everything is
-//! done under that one latch, or nothing is and the attempt returns what is missing: a split, an
-//! anchor for overflow pages that are to be freed, or a comparison with a value in overflow pages.
+//! A write is one attempt: the leaf is latched and the key's entry is read. Then either everything
+//! is done under that one latch, or nothing is, and the attempt returns its need. That is a split,
+//! an anchor for overflow pages to free, or a comparison with a value in overflow pages.
 //!
 //! Overflow pages are written before their entry exists, below an anchor of their own; the entry
-//! takes over their root's swip. In the same way the pages of a value that is replaced or removed
-//! are moved below an anchor, and freed from there afterwards.
+//! takes over their root's swip. Likewise, the pages of a value that is replaced or removed are
+//! moved below an anchor, and freed from there afterwards.
 
 use millpond_base::{Lsn, PageId};
 
@@ -25,7 +25,8 @@ use crate::btree::write::spill::no_room;
 use crate::btree::write::undo::{Before, Undo};
 use crate::pool::{Actor, Anchor, Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
-/// Needs of an entry's new value: the anchor that holds its root's swip, latched, and its name.
+/// An entry's new value in overflow pages: the latched anchor that holds its root's swip, and its
+/// name.
 struct Attaching<'o, 'a, P: Pages> {
     anchor: Write<'o, P>,
     /// Byte offset of the swip in the anchor's page.
@@ -33,7 +34,7 @@ struct Attaching<'o, 'a, P: Pages> {
     value: &'a Detached,
 }
 
-/// The old value of an entry, which is in overflow pages, and the latched anchor for them.
+/// The old value of an entry, in overflow pages, and the latched anchor for them.
 struct Detaching<'o, P: Pages> {
     trash: Write<'o, P>,
     /// Byte offset of the anchor in its page.
@@ -42,8 +43,8 @@ struct Detaching<'o, P: Pages> {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Applies a write, and splits and merges leaves for it as needed. The old value goes to `old`
-    /// if the write has no actor; the caller frees what is `gone`.
+    /// Applies a write, and splits and merges leaves for it as needed. Copies the old value to
+    /// `old` if the write has no actor. The caller frees the outcome's `gone`.
     #[inline(always)]
     pub(crate) fn apply(
         &self,
@@ -97,7 +98,7 @@ impl<P: Pages> BTree<P> {
         Ok(())
     }
 
-    /// Makes one attempt, and records its needs; `false` if it is to be repeated.
+    /// Makes one attempt, and records its needs. Returns `false` if the attempt must be repeated.
     fn apply_once(
         &self,
         pending: &mut Pending<'_, '_>,
@@ -140,7 +141,7 @@ impl<P: Pages> BTree<P> {
                     Some(value) if value == expected => {
                         pending.request.condition = WriteCondition::Stamp(reference.stamp);
                         let done = self.apply_once(pending, old)?;
-                        // A value that changed meanwhile is compared again.
+                        // A value that has changed in the meantime is compared again.
                         pending.request.condition = condition;
                         Ok(done && (pending.applied || pending.spills))
                     }
@@ -268,7 +269,7 @@ impl<P: Pages> BTree<P> {
         self.swap_entry(mtr, leaf, i, pending, Some(Detaching { trash, place, reference }))
     }
 
-    /// Overwrites the inline value of entry `i`, which is in `span`, with one of the same length.
+    /// Overwrites the inline value of entry `i`, in `span`, with one of the same length.
     #[inline(always)]
     pub(crate) fn overwrite<'o>(
         &self,
@@ -299,8 +300,8 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Writes the undo of a write that is certain to be applied to the log and to the caller's undo
-    /// buffer, and logs the fate of the root that its entry names.
+    /// Writes the undo of a write that is certain to be applied, to the log and to the caller's
+    /// undo buffer; logs the fate of the root that its entry names.
     #[inline(always)]
     fn log_undo(
         &self,
@@ -328,8 +329,8 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Logs the undo of the removal of entry `i`, which is still there; its value becomes an orphan
-    /// if it is `large`.
+    /// Logs the undo of the removal of entry `i`, which is still in the leaf. Its value becomes an
+    /// orphan if it is `large`.
     fn log_undo_of_swap(
         &self,
         mtr: &MiniTransaction<'_, P>,
@@ -410,20 +411,21 @@ impl<P: Pages> BTree<P> {
         }
         pending.request.context.wrote(self.owner, &leaf, i);
         let node = Node::leaf(leaf.view());
-        // Not at every removal: a leaf whose neighbours are full would try in vain each time.
+        // Not at every removal: a leaf whose neighbours are full would try each time, without
+        // success.
         let thin = node.is_thin() && node.count().is_multiple_of(4);
         Ok(pending.done(true, true, thin))
     }
 }
 
-/// Ends the attempt: the log knows that nothing refers to `root`, and an entry of `leaf` does.
+/// Ends the attempt: according to the log, nothing refers to `root`, but an entry of `leaf` does.
 #[cold]
 fn unreferenced(root: PageId, leaf: PageId) -> Jump {
     let what = "it is free, or the root of a value that was replaced".to_string();
     Jump::failed(PoolError::Misfit { page: root, parent: Some(leaf), what })
 }
 
-/// Latches the anchor of a new value whose pages are written.
+/// Latches the anchor of a new value whose overflow pages are already written.
 #[inline(always)]
 fn attaching<'o, 'a, P: Pages>(
     mtr: &'o MiniTransaction<'o, P>,
@@ -453,7 +455,7 @@ fn payload_for<'a, P: Pages>(
     }
 }
 
-/// The page of the root of a value in overflow pages.
+/// Returns the page of the root of a value in overflow pages.
 #[inline(always)]
 fn root_of<P: Pages>(mtr: &MiniTransaction<'_, P>, payload: &Payload<'_>) -> PageId {
     match payload {
@@ -462,7 +464,7 @@ fn root_of<P: Pages>(mtr: &MiniTransaction<'_, P>, payload: &Payload<'_>) -> Pag
     }
 }
 
-/// Clears the anchor of a value whose root's swip is in the leaf now.
+/// Clears the anchor of a value whose root's swip is now in the leaf.
 #[inline(always)]
 fn attach<P: Pages>(
     mtr: &MiniTransaction<'_, P>,

@@ -1,12 +1,13 @@
-//! A finger: the leaf that was written last, so that writes which stay together need no descent.
+//! A finger: the leaf written last, so that writes that stay in one leaf need no descent.
 //!
 //! A write by the finger latches the remembered leaf directly, at the version that the last write
-//! left (`pool/hint.rs`), and checks that its fences are around the key; otherwise it descends. A
-//! leaf is remembered by every write, but tried first only once two writes in a row went there:
-//! writes at random pay for a comparison, and never for a latch in vain.
+//! left (`pool/hint.rs`), and checks that its fences are around the key; otherwise it descends.
+//! Every write remembers its leaf, but the leaf is tried first only once two writes in a row went
+//! there. So random writes pay for a comparison, and hardly ever latch the wrong leaf.
 //!
-//! The place of the last entry is remembered, too: the next key of an ascending sequence comes
-//! right behind it, and where entries are removed one after the other, right there.
+//! The place of the last entry is remembered, too. The next key of an ascending sequence comes
+//! right behind it; where entries are removed one after the other, the next key is at that very
+//! place.
 
 use std::cmp::Ordering;
 
@@ -17,33 +18,34 @@ use crate::btree::tree::{BTree, mark};
 use crate::page::{PageHeader, View};
 use crate::pool::{MiniTransaction, PageHint, Pages, Try, Write};
 
-/// Place of the last write of a sequence; one for each sequence, and for any number of trees.
+/// Place of the last write of a sequence. There is one finger for each sequence, for any number of
+/// trees.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Finger {
     /// Owner id of the tree that the leaf belongs to.
     owner: u32,
     leaf: Option<PageHint>,
-    /// The place of the entry that was written.
+    /// Index of the entry written.
     at: u16,
-    /// The last two writes went to the same leaf.
+    /// True if the last two writes went to the same leaf.
     stays: bool,
-    /// The outermost leaf, which is empty, where entries are popped at an end. The remembered leaf
-    /// is its neighbour.
+    /// The outermost leaf, which is empty, if entries are popped at an end. The remembered leaf is
+    /// its neighbour.
     emptied: Option<PageHint>,
 }
 
 impl Finger {
-    /// The leaf, if it was one of the tree `owner`.
+    /// Returns the leaf, if it belongs to the tree `owner`.
     pub(crate) fn leaf_of(&self, owner: u32) -> Option<PageHint> {
         self.leaf.filter(|_| self.owner == owner)
     }
 
-    /// The outermost leaf of the tree `owner`, if it is remembered as empty.
+    /// Returns the outermost leaf of the tree `owner`, if it is remembered as empty.
     pub(crate) fn emptied_of(&self, owner: u32) -> Option<PageHint> {
         self.emptied.filter(|_| self.owner == owner)
     }
 
-    /// Remembers the leaf of an entry that is to be written next, and the empty one at its side.
+    /// Remembers the leaf of the entry to write next, and the empty leaf beside it.
     #[inline]
     pub(crate) fn found(
         &mut self,
@@ -55,7 +57,7 @@ impl Finger {
         *self = Finger { owner, leaf, at: at as u16, stays: true, emptied };
     }
 
-    /// Remembers a leaf that was written for the last time under this latch.
+    /// Remembers a leaf after its last write under the present latch.
     #[inline]
     pub(crate) fn set(&mut self, owner: u32, leaf: Option<PageHint>, at: usize) {
         let is_same = |known: PageHint| leaf.is_some_and(|leaf| leaf.is_of_page_of(known));

@@ -1,4 +1,4 @@
-//! Changing the bytes of a value in its page.
+//! Changes the bytes of a value in its page.
 
 use crate::btree::error::WriteError;
 use crate::btree::lookup::Lookup;
@@ -11,10 +11,11 @@ use crate::btree::write::request::{
 use crate::pool::{Pages, PoolError, Try, Write};
 
 impl<P: Pages> BTree<P> {
-    /// Lets `f` change the bytes of a value, but not their number; `None` if the key is not there.
-    /// `f` runs once, under the leaf's exclusive latch, so it must be short and must not use the
-    /// store. If it panics, the latch is released, and the value stays as `f` left it. A value in
-    /// overflow pages is shown as a copy and written back, if it did not change meanwhile.
+    /// Calls `f` to change the bytes of a value, but not their number. Returns `None` if the key
+    /// does not exist. `f` runs once, under the leaf's exclusive latch, so it must be short and
+    /// must not use the store. If it panics, the latch is released, and the value stays as `f` left
+    /// it. A value in overflow pages is shown as a copy, and written back if it has not changed in
+    /// the meantime.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -32,8 +33,8 @@ impl<P: Pages> BTree<P> {
         Ok(result.filter(|_| changed))
     }
 
-    /// Updates a value in place; returns whether there was one to update. Not generic: it is the
-    /// whole descent, and there are many callers' closures.
+    /// Updates a value in place; returns whether there was one. Not generic: this is the whole
+    /// descent, and many callers have closures.
     #[inline(never)]
     fn update(&self, key: &[u8], f: &mut dyn FnMut(&mut [u8])) -> Result<bool, WriteError> {
         let found = self.pages.run(|mtr| {
@@ -67,9 +68,9 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Updates an inline value in place, in `context`. The undo of it, the bytes that differ, is
-    /// appended to the context's buffer, and nothing if no byte differs; `scratch` is for a copy of
-    /// the value.
+    /// Updates an inline value in place, in `context`. Appends the undo, the bytes that differ, to
+    /// the context's buffer; appends nothing if no byte differs. `scratch` is for a copy of the
+    /// value.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -106,7 +107,8 @@ impl<P: Pages> BTree<P> {
         Ok(UpdateOutcome { updated, at })
     }
 
-    /// Updates a value in overflow pages: reads it, and replaces it unless it changed meanwhile.
+    /// Updates a value in overflow pages: reads it, and replaces it unless it has changed in the
+    /// meantime.
     fn update_large(
         &self,
         key: &[u8],

@@ -1,5 +1,5 @@
-//! The payload of a leaf's entry in a redo record: `0, bytes`, or of a value in overflow pages
-//! `1, page of the root, length, stamp`.
+//! The payload of a leaf's entry in a redo record: `0, bytes`, or `1, page of the root, length,
+//! stamp` for a value in overflow pages.
 
 use millpond_base::PageId;
 
@@ -27,7 +27,7 @@ pub(super) fn put_payload(out: &mut Vec<u8>, payload: &Payload<'_>, root: PageId
     }
 }
 
-/// Reads a payload; `None` if it is none.
+/// Reads a payload; returns `None` if it is malformed.
 pub(super) fn take_payload<'a>(note: &mut &'a [u8]) -> Option<Payload<'a>> {
     let (&form, rest) = note.split_first()?;
     *note = rest;

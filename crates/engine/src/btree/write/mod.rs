@@ -1,5 +1,5 @@
-//! Writing entries: requests and their outcome, the attempt that applies one, updates in place, and
-//! a write's traces in the log and in the undo buffer.
+//! Writes of entries: requests and their outcome, the attempt that applies one, updates in place,
+//! and a write's records in the log and in the undo buffer.
 
 pub(super) mod apply;
 pub(super) mod finger;

@@ -1,4 +1,4 @@
-//! The writes of one key outside transactions: insert, upsert, replace, compare-and-swap, remove.
+//! Writes of single keys outside transactions: insert, upsert, replace, compare-and-swap, remove.
 
 use crate::btree::error::WriteError;
 use crate::btree::tree::BTree;
@@ -10,15 +10,15 @@ use crate::btree::write::request::{
 use crate::pool::{Pages, PoolError};
 
 impl<P: Pages> BTree<P> {
-    /// Inserts an entry; `false`, and nothing changed, if the key is there already.
+    /// Inserts an entry. Returns `false`, and changes nothing, if the key exists.
     ///
     /// # Errors
-    /// Key or value too long, or the memory behind the tree failed.
+    /// The key or value is too long, or the memory behind the tree failed.
     pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
         Ok(self.put(key, value, WriteCondition::Absent, None)?.applied)
     }
 
-    /// Inserts an entry, or replaces the value of one; returns whether there was one.
+    /// Inserts an entry, or replaces its value; returns whether the key existed.
     ///
     /// # Errors
     /// See [`BTree::insert`].
@@ -26,7 +26,7 @@ impl<P: Pages> BTree<P> {
         Ok(self.put(key, value, WriteCondition::Always, None)?.existed)
     }
 
-    /// Inserts an entry, or replaces the value of one; returns the value that was replaced.
+    /// Inserts an entry, or replaces its value; returns the value that was replaced.
     ///
     /// # Errors
     /// See [`BTree::insert`].
@@ -40,7 +40,8 @@ impl<P: Pages> BTree<P> {
         Ok(outcome.existed.then_some(old))
     }
 
-    /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
+    /// Replaces the value of a key. Returns `false`, and changes nothing, if the key does not
+    /// exist.
     ///
     /// # Errors
     /// See [`BTree::insert`].
@@ -48,8 +49,8 @@ impl<P: Pages> BTree<P> {
         Ok(self.put(key, value, WriteCondition::Present, None)?.applied)
     }
 
-    /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry. Returns
-    /// whether it was, in one step as seen by all other threads.
+    /// Sets the value of `key` to `new` if it is `expected`, where `None` means no entry. Returns
+    /// whether it was. Other threads see this as one step.
     ///
     /// # Errors
     /// See [`BTree::insert`].
@@ -69,7 +70,7 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Removes an entry; `false` if there is none.
+    /// Removes an entry; returns `false` if there is none.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -77,8 +78,8 @@ impl<P: Pages> BTree<P> {
         Ok(self.take(key, WriteCondition::Present, None)?.applied)
     }
 
-    /// Removes the entry of `key` if its value is `value`; returns whether it was. By a finger, for
-    /// entries that are removed one after the other.
+    /// Removes the entry of `key` if its value is `value`; returns whether it was. Uses a finger,
+    /// for entries that are removed one after the other.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -94,7 +95,7 @@ impl<P: Pages> BTree<P> {
         Ok(self.apply_and_free(&mut request, None)?.applied)
     }
 
-    /// Removes an entry; returns the value that it had.
+    /// Removes an entry; returns its value.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -104,8 +105,7 @@ impl<P: Pages> BTree<P> {
         Ok(outcome.applied.then_some(old))
     }
 
-    /// Sets the value of `key`, or removes it, if `condition` holds. The value that was there goes
-    /// to `old`.
+    /// Sets the value of `key`, or removes it, if `condition` holds. Copies the old value to `old`.
     ///
     /// # Errors
     /// See [`BTree::insert`].
@@ -149,7 +149,7 @@ impl<P: Pages> BTree<P> {
         self.apply_and_free(&mut WriteRequest::new(key, NewValue::Removed, condition), old)
     }
 
-    /// Writes a value whose pages are built, and frees them unless the entry has them then.
+    /// Writes a value whose pages are built, and frees them unless the entry has taken them over.
     pub(crate) fn put_detached(
         &self,
         key: &[u8],

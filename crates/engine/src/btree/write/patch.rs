@@ -1,4 +1,4 @@
-//! Changing a part of a value together with other pages, in one mini-transaction: the log has both
+//! Changes a part of a value together with other pages, in one mini-transaction: the log has both
 //! changes, or neither.
 
 use crate::btree::node::layout::{Node, Value};
@@ -7,16 +7,16 @@ use crate::pool::{MiniTransaction, Pages, PoolError, Try};
 
 /// The result of a patch, with the bytes to write.
 pub(crate) struct Patch<T> {
-    /// Written to the value; `None`: it stays.
+    /// Bytes to write to the value; `None` leaves it unchanged.
     pub(crate) bytes: Option<[u8; 8]>,
-    /// Returned to the caller.
+    /// Result to return to the caller.
     pub(crate) result: T,
 }
 
 impl<P: Pages> BTree<P> {
-    /// Latches the leaf of `key`, calls `make`, and writes the bytes that it returns to `offset` of
-    /// the value of `key`, which must be inline; all in one attempt. Returns the patch's result;
-    /// `None`, and `make` is not called, if there is no such value or it is shorter.
+    /// Latches the leaf of `key`, calls `make`, and writes the returned bytes to `offset` of the
+    /// value of `key`, which must be inline; all in one attempt. Returns the patch's result.
+    /// Returns `None`, without calling `make`, if there is no such value or it is shorter.
     ///
     /// # Errors
     /// The memory behind the tree failed.

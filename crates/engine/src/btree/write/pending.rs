@@ -8,8 +8,9 @@ use crate::btree::write::request::WriteRequest;
 use crate::pool::{Actor, Anchor, PoolError};
 
 /// A write request that is being applied, and its outcome. An attempt writes its findings here
-/// field by field, and they are read in the same way: a struct of several fields that is returned
-/// through memory is read in one piece before its parts are there, which costs more than the call.
+/// field by field, and they are read in the same way. A struct of several fields that is returned
+/// through memory is read in one piece before its parts have arrived, which costs more than the
+/// call.
 pub(super) struct Pending<'r, 'a> {
     pub(super) request: &'r mut WriteRequest<'a>,
     /// The anchor for the overflow pages of the entry's old value, once one is needed.
@@ -18,19 +19,20 @@ pub(super) struct Pending<'r, 'a> {
     pub(super) gone: Option<LargeValue>,
     pub(super) existed: bool,
     pub(super) applied: bool,
-    /// The later [`WriteOutcome::rows`].
+    /// Value for [`WriteOutcome::rows`].
     pub(super) rows: i8,
-    /// Nothing was done: the value has to go to overflow pages, see [`Step::Spill`].
+    /// True if nothing was done, because the value has to go to overflow pages: see
+    /// [`Step::Spill`].
     pub(super) spills: bool,
-    /// The leaf may be merged with a neighbour.
+    /// True if the leaf may be merged with a neighbour.
     pub(super) thin: bool,
     /// Position of the write's record in the log.
     pub(super) at: Lsn,
-    /// The later [`WriteOutcome::gone`].
+    /// Value for [`WriteOutcome::gone`].
     pub(super) detached: Option<Detached>,
-    /// The room that the leaf lacks, for [`Step::Split`].
+    /// Room that the leaf lacks, for [`Step::Split`].
     pub(super) need: Need,
-    /// The value to compare, for [`Step::Compare`].
+    /// Value to compare, for [`Step::Compare`].
     pub(super) compare: Option<Reference>,
 }
 
@@ -44,14 +46,14 @@ pub(super) enum Step {
     Spill,
     /// The old value's pages need an anchor.
     Trash,
-    /// An entry's value in overflow pages is yet to be compared with the expected one.
+    /// The entry's value in overflow pages has to be compared with the expected one.
     Compare,
 }
 
 /// The room that a leaf lacks.
 pub(super) struct Need {
     pub(super) bytes: usize,
-    /// For a key that is not there yet.
+    /// True for a new key.
     pub(super) is_new: bool,
 }
 
@@ -97,8 +99,8 @@ impl<'r, 'a> Pending<'r, 'a> {
     }
 }
 
-/// Logs an error of the work that follows a write on behalf of an actor, and goes on: the write is
-/// applied, and a transaction must not take it for one that is not.
+/// Logs an error of the work that follows a write on behalf of an actor, and continues: the write
+/// is applied, and its transaction must not treat it as failed.
 pub(crate) fn done_anyway(actor: Actor, after: Result<(), PoolError>) -> Result<(), PoolError> {
     match after {
         Err(error) if actor != Actor::Itself => {

@@ -1,7 +1,7 @@
-//! Rebuilding a leaf: it keeps some of its entries, gets others from a neighbour, and has other
-//! fences (a split, a shift between neighbours).
+//! Rebuilds a leaf: it keeps some of its entries, gets others from a neighbour, and has new fences
+//! (in a split, or a shift between neighbours).
 //!
-//! All of its bytes change place, but little is new: the fences, and the entries that moved in. So
+//! All of the leaf's bytes move, but little is new: the fences, and the entries that moved in. So
 //! it is logged by a physiological redo record, from which redo builds the same leaf.
 //!
 //! ```text
@@ -23,7 +23,7 @@ use crate::pool::Swip;
 /// Entries of another leaf.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moved<'a> {
-    /// The page of that leaf, before it was changed.
+    /// Page of that leaf before the change.
     pub(crate) source: &'a [u8],
     /// Indexes of the entries.
     pub(crate) entries: Range<usize>,
@@ -32,20 +32,21 @@ pub(crate) struct Moved<'a> {
 /// Description of a rebuilt leaf.
 #[derive(Clone, Debug)]
 pub(crate) struct Rebuild<'a> {
-    /// Entries that it keeps.
+    /// Entries that the leaf keeps.
     pub(crate) kept: Range<usize>,
-    /// Its lower fence.
+    /// Lower fence of the leaf.
     pub(crate) lower: &'a [u8],
-    /// Its upper fence, if it has one.
+    /// Upper fence of the leaf, if it has one.
     pub(crate) upper: Option<&'a [u8]>,
-    /// Entries that it gets in front of them.
+    /// Entries that move in before the kept ones.
     pub(crate) front: Moved<'a>,
-    /// Entries that it gets behind them.
+    /// Entries that move in behind the kept ones.
     pub(crate) back: Moved<'a>,
 }
 
 impl Rebuild<'_> {
-    /// Builds the leaf of which `own` is the page as it was; `None` if its entries do not fit.
+    /// Builds the leaf from `own`, its page before the change. Returns `None` if its entries do not
+    /// fit.
     pub(crate) fn build(&self, own: &[u8]) -> Option<PageBuffer> {
         let mut draft = PageBuffer::new(own.len());
         let mut edit = Edit::leaf(draft.bytes_mut());
@@ -57,7 +58,7 @@ impl Rebuild<'_> {
         is_whole.then_some(draft)
     }
 
-    /// Appends how it is built; `page_of` tells which page a swip refers to.
+    /// Appends the description; `page_of` returns the page that a swip refers to.
     pub(crate) fn put(&self, out: &mut Vec<u8>, page_of: impl Fn(Swip) -> PageId) {
         put_varint(out, self.kept.start as u64);
         put_varint(out, self.kept.len() as u64);
@@ -88,8 +89,8 @@ impl Rebuild<'_> {
     }
 }
 
-/// Rebuilds the leaf in `page` as the rest of a redo record describes; `None`, and nothing changed,
-/// if that is impossible.
+/// Rebuilds the leaf in `page` as the rest of a redo record describes. Returns `None`, and changes
+/// nothing, if that is impossible.
 pub(super) fn redo(page: &mut [u8], mut note: &[u8]) -> Option<()> {
     let note = &mut note;
     let count = Node::leaf(View::of(page)).count();
@@ -149,8 +150,8 @@ mod tests {
         page
     }
 
-    /// A leaf of `count` entries between the fences, some of them large; a tenth of them were
-    /// removed again, so that its heap has holes.
+    /// Returns a leaf of `count` entries between the fences, some of them large. A tenth of them
+    /// were removed again, so that its heap has holes.
     fn filled(random: &mut fastrand::Rng, fences: [&[u8]; 2], count: usize) -> Vec<u8> {
         let mut page = leaf(fences[0], Some(fences[1]));
         for _ in 0..count {

@@ -1,7 +1,7 @@
 //! Physiological redo records of changes of one entry, and redo.
 //!
-//! A redo note names the edit that was done to a node's page; redo does the same edit to the same
-//! bytes. The pool logs the other effects of a structural change as bytes.
+//! A redo note names an edit of a node's page; redo does the same edit to the same bytes. The pool
+//! logs the other effects of a structural change as bytes.
 //!
 //! ```text
 //!  1  insert          slot, key, payload     counted, for the next split
@@ -15,8 +15,8 @@
 //!                                            inner: a child that took over its right neighbour
 //!  8  move fence      slot, separator        inner: entries went to a neighbouring child
 //! ```
-//! Numbers are varints; bytes have their number before them. Payloads are those of
-//! `logged_payload`.
+//! Numbers are varints; bytes are preceded by their number. `logged_payload` defines the form of
+//! payloads.
 
 use millpond_base::PageId;
 
@@ -41,9 +41,9 @@ const MOVE_FENCE: u8 = 8;
 /// Place of an inserted entry.
 #[derive(Clone, Copy)]
 pub(crate) struct Insertion {
-    /// Its slot.
+    /// Slot of the entry.
     pub(crate) at: usize,
-    /// `true` if the leaf counts it among its recent inserts ([`Edit::count_insert`]).
+    /// True if the leaf counts it among its recent inserts ([`Edit::count_insert`]).
     pub(crate) counts: bool,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn rebuild(out: &mut Vec<u8>, how: &Rebuild<'_>, page_of: impl Fn(Swi
     how.put(out, page_of);
 }
 
-/// Writes the note of a new child: a separator at `at`, with these children beside it.
+/// Writes the note of a new child: a separator at `at`, with the given children beside it.
 pub(crate) fn link(out: &mut Vec<u8>, at: usize, separator: &[u8], beside: [PageId; 2]) {
     out.push(LINK);
     put_varint(out, at as u64);
@@ -75,8 +75,8 @@ pub(crate) fn link(out: &mut Vec<u8>, at: usize, separator: &[u8], beside: [Page
     beside.iter().for_each(|page| put_varint(out, page.0));
 }
 
-/// Writes the note of a child that is gone: the separator at `at` goes, and the child on either
-/// side of it is `stays`.
+/// Writes the note of a child that is gone: the separator at `at` is removed, and the children on
+/// either side of it become `stays`.
 pub(crate) fn unlink(out: &mut Vec<u8>, at: usize, stays: PageId) {
     out.push(UNLINK);
     put_varint(out, at as u64);
@@ -105,8 +105,8 @@ pub(crate) fn overwrite(out: &mut Vec<u8>, at: usize, offset: usize, bytes: &[u8
     put_bytes(out, bytes);
 }
 
-/// Redoes the edit that `note` names on `page`; `false` if that is impossible, because the page is
-/// not in the state that it had before the edit.
+/// Redoes the edit that `note` names on `page`. Returns `false` if that is impossible, because the
+/// page is not in the state that it had before the edit.
 pub fn apply_redo_note(page: &mut [u8], note: &[u8]) -> bool {
     let node = Node::of(View::of(page));
     let is_inner = matches!(note.first(), Some(&(LINK | UNLINK | MOVE_FENCE)));
@@ -131,7 +131,7 @@ fn redo_unlink(page: &mut [u8], note: &[u8]) -> Option<()> {
     (at < edit.node().count()).then(|| unlink_in(&mut edit, at, Swip::evicted(stays)))
 }
 
-/// Removes the separator at `at`; `stays` is the child on either side of it.
+/// Removes the separator at `at`; the children on either side of it become `stays`.
 pub(crate) fn unlink_in(edit: &mut Edit<'_>, at: usize, stays: Swip) {
     edit.set_child(at + 1, stays);
     edit.remove(at);
@@ -145,7 +145,8 @@ fn redo_move_fence(page: &mut [u8], note: &[u8]) -> Option<()> {
     (at < edit.node().count() && move_fence_in(&mut edit, at, separator)).then_some(())
 }
 
-/// Puts `separator` in place of the one at `at`; `false`, and nothing changed, if there is no room.
+/// Replaces the separator at `at` by `separator`. Returns `false`, and changes nothing, if there is
+/// no room.
 pub(crate) fn move_fence_in(edit: &mut Edit<'_>, at: usize, separator: &[u8]) -> bool {
     let node = edit.node();
     let child = Payload::Child(Swip(node.view.u64(node.child_at(at))));
@@ -169,8 +170,8 @@ fn redo_link(page: &mut [u8], note: &[u8]) -> Option<()> {
     (fits && link_in(&mut edit, at, separator, [left, right].map(Swip::evicted))).then_some(())
 }
 
-/// Inserts a separator, with these children beside it, and counts it; `false`, and nothing changed,
-/// if there is no room.
+/// Inserts a separator, with the given children beside it, and counts it. Returns `false`, and
+/// changes nothing, if there is no room.
 pub(crate) fn link_in(edit: &mut Edit<'_>, at: usize, separator: &[u8], beside: [Swip; 2]) -> bool {
     let [left, right] = beside;
     if !edit.insert(at, separator, &Payload::Child(left)) {
@@ -217,13 +218,13 @@ fn redo(page: &mut [u8], mut note: &[u8]) -> Option<()> {
     }
 }
 
-/// Returns the part in which two values of one length differ: its offset, and its end.
+/// Returns the start and the end of the part in which two values of the same length differ.
 pub(crate) fn differing(old: &[u8], new: &[u8]) -> (usize, usize) {
     debug_assert_eq!(old.len(), new.len());
     let len = old.len().min(new.len());
     let (old, new) = (&old[..len], &new[..len]);
     let start = common(old, new);
-    // Of the rest, the common parts of the two at their ends.
+    // Cuts the common end off the rest.
     let (old, new) = (&old[start..], &new[start..]);
     let mut end = old.len();
     while let (Some((rest, a)), Some((_, b))) =
@@ -247,10 +248,10 @@ pub(crate) fn differing(old: &[u8], new: &[u8]) -> (usize, usize) {
     (start, start + end)
 }
 
-/// Bytes that are compared at once, as long as nothing differs.
+/// Number of bytes compared at once while nothing differs.
 const STRIDE: usize = 32;
 
-/// Returns the length of the common prefix of two slices of one length.
+/// Returns the length of the common prefix of two slices of the same length.
 #[inline]
 fn common(a: &[u8], b: &[u8]) -> usize {
     let (strides, _) = a.as_chunks::<STRIDE>();
@@ -354,7 +355,7 @@ mod tests {
                 link(&mut note, at, &key, beside);
                 done[0] += 1;
             } else if count > 0 && !found && random.bool() {
-                // One of the two separators that the key lies between.
+                // One of the two separators around the key.
                 let at = if at == count || at > 0 && random.bool() { at - 1 } else { at };
                 let key = &key[..random.usize(1..=4)];
                 if edit.node().lower_bound(key) != (at, false) {

@@ -12,16 +12,16 @@ use crate::pool::{Actor, MiniTransaction, Pages, Write};
 pub struct WriteRequest<'a> {
     /// The key.
     pub key: &'a [u8],
-    /// The new state of its entry.
+    /// New state of the key's entry.
     pub value: NewValue<'a>,
     /// Condition for the write to be applied.
     pub condition: WriteCondition<'a>,
-    /// Context in which it is made.
+    /// Context of the write.
     pub context: WriteContext<'a>,
 }
 
 impl<'a> WriteRequest<'a> {
-    /// A write outside any transaction.
+    /// Returns a write outside any transaction.
     #[inline(always)]
     pub fn new(
         key: &'a [u8],
@@ -50,7 +50,7 @@ pub enum NewValue<'a> {
 }
 
 impl<'a> NewValue<'a> {
-    /// The value, or the removal if there is none.
+    /// Returns the value as a new value, or the removal if there is none.
     #[inline(always)]
     pub fn of(value: Option<&'a [u8]>) -> NewValue<'a> {
         value.map_or(NewValue::Removed, NewValue::Bytes)
@@ -66,7 +66,7 @@ impl<'a> NewValue<'a> {
 /// Condition for a write to be applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WriteCondition<'a> {
-    /// Nothing; a removal needs an entry to remove.
+    /// No condition; a removal needs an entry to remove.
     #[default]
     Always,
     /// There is no such key.
@@ -79,10 +79,10 @@ pub enum WriteCondition<'a> {
     Stamp(u64),
 }
 
-/// Actor that writes an entry, and the consequences.
+/// The actor that writes an entry, and the write's side effects.
 #[derive(Default)]
 pub struct WriteContext<'a> {
-    /// The transaction, the undo of one, or nobody.
+    /// A transaction, the undo of one, or nobody.
     pub actor: Actor,
     /// Fate of the root that the entry's value names.
     pub root: RootFate,
@@ -96,13 +96,13 @@ pub struct WriteContext<'a> {
 }
 
 impl<'a> WriteContext<'a> {
-    /// On behalf of `actor`, without an undo buffer.
+    /// Returns a context on behalf of `actor`, without an undo buffer.
     #[inline(always)]
     pub fn of(actor: Actor) -> WriteContext<'a> {
         WriteContext { actor, ..WriteContext::default() }
     }
 
-    /// On behalf of `actor`; the write's undo is appended to `undo`.
+    /// Returns a context on behalf of `actor`; the write's undo is appended to `undo`.
     #[inline(always)]
     pub fn with_undo(actor: Actor, undo: &'a mut Vec<u8>) -> WriteContext<'a> {
         WriteContext { actor, undo: Some(undo), ..WriteContext::default() }
@@ -114,14 +114,14 @@ impl<'a> WriteContext<'a> {
         WriteContext { finger: Some(finger), ..self }
     }
 
-    /// Returns this context with a place for the inline value that the entry had.
+    /// Returns this context with a buffer for the inline value that the entry had.
     #[inline(always)]
     pub fn returning(self, old: Option<&'a mut Vec<u8>>) -> WriteContext<'a> {
         WriteContext { old, ..self }
     }
 
-    /// Remembers the leaf of the tree `owner` that was written, at entry `at`, for the last time
-    /// under this latch.
+    /// Remembers the leaf of the tree `owner` that was written at entry `at`, after the last write
+    /// under the present latch.
     #[inline(always)]
     pub(crate) fn wrote<P: Pages>(&mut self, owner: u32, leaf: &Write<'_, P>, at: usize) {
         if let Some(finger) = &mut self.finger {
@@ -129,7 +129,7 @@ impl<'a> WriteContext<'a> {
         }
     }
 
-    /// Writes the undo of a write that is certain to be applied to the log and to the caller's
+    /// Writes the undo of a write that is certain to be applied, to the log and to the caller's
     /// undo buffer.
     #[inline(always)]
     pub(crate) fn log_undo<P: Pages>(&mut self, mtr: &MiniTransaction<'_, P>, undo: &Undo<'_>) {
@@ -155,7 +155,7 @@ impl<'a> WriteContext<'a> {
 /// Fate of a root that an entry's value names, when the entry is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RootFate {
-    /// There is no such root.
+    /// The value names no root.
     #[default]
     None,
     /// The root was an orphan, and is attached by this write.
@@ -167,11 +167,11 @@ pub enum RootFate {
 /// Outcome of a write.
 #[derive(Default)]
 pub struct WriteOutcome {
-    /// `true` if the key was there.
+    /// True if the key existed.
     pub existed: bool,
-    /// `true` if the write was applied.
+    /// True if the write was applied.
     pub applied: bool,
-    /// Entries added to a tree: 1, 0 or −1. Other structures do not count.
+    /// Number of entries added to a tree: 1, 0 or −1. Other structures do not count.
     pub rows: i8,
     /// Position of the write's record in the log; 0 if nothing was logged.
     pub at: Lsn,
@@ -180,7 +180,7 @@ pub struct WriteOutcome {
 }
 
 impl WriteOutcome {
-    /// Of a write that was not applied.
+    /// Returns the outcome of a write that was not applied.
     pub(crate) fn refused(existed: bool) -> WriteOutcome {
         WriteOutcome { existed, ..WriteOutcome::default() }
     }
@@ -189,11 +189,11 @@ impl WriteOutcome {
 /// Finding of an update in place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Updated {
-    /// An inline value, which was shown and updated.
+    /// An inline value was shown and updated.
     Done,
-    /// No such key.
+    /// There is no such key.
     Absent,
-    /// A value in overflow pages, which was not shown: it has to be read and written.
+    /// The value is in overflow pages, and was not shown: it has to be read and written.
     Large,
 }
 

@@ -1,9 +1,9 @@
-//! Entries of more than a third of a leaf: their values go to overflow pages where the fences of
-//! their leaf leave them no room.
+//! Entries of more than a third of a leaf. Their values go to overflow pages if the fences of their
+//! leaf leave no room for them.
 //!
-//! A write learns that only in the leaf, and fences change: so it is tried with the value in the
-//! leaf first, and each attempt decides for itself. [`Limits`](crate::btree::Limits) has the
-//! reasons why splits find everything else that a leaf may lack room for.
+//! A write learns that only in the leaf, and fences change. So it is tried with the value in the
+//! leaf first, and each attempt decides for itself. [`Limits`](crate::btree::Limits) shows why
+//! splits make room for everything else that a leaf may lack room for.
 
 use crate::btree::node::layout::Node;
 use crate::btree::tree::{BTree, corrupt};
@@ -11,8 +11,8 @@ use crate::btree::write::pending::{Pending, Step, done_anyway};
 use crate::btree::write::request::{NewValue, WriteOutcome, WriteRequest};
 use crate::pool::{Pages, PoolError, Try, Write};
 
-/// Chooses the next step of a write for whose entry, of `need` bytes, its leaf has no room.
-/// `replaced`: the bytes of the entry that it is to replace.
+/// Chooses the next step of a write whose entry, of `need` bytes, has no room in its leaf.
+/// `replaced` is the size of the entry to replace, if there is one.
 #[cold]
 #[inline(never)]
 pub(super) fn no_room<P: Pages>(
@@ -39,8 +39,8 @@ pub(super) fn no_room<P: Pages>(
 }
 
 impl<P: Pages> BTree<P> {
-    /// Applies a write whose value has no room in its leaf: with the value in overflow pages. The
-    /// request is used up.
+    /// Applies a write whose value has no room in its leaf, with the value in overflow pages.
+    /// Consumes the request.
     #[cold]
     #[inline(never)]
     pub(super) fn apply_spilled(

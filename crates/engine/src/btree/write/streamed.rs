@@ -1,4 +1,4 @@
-//! Writing values that come out of a source.
+//! Writes values that are read from a source.
 
 use std::io;
 
@@ -9,12 +9,12 @@ use crate::btree::write::request::WriteCondition;
 use crate::pool::Pages;
 
 impl<P: Pages> BTree<P> {
-    /// Inserts or replaces a value of `len` bytes that is read out of `source`, page by page;
-    /// returns whether there was one. No reader sees it before it is complete.
+    /// Inserts or replaces a value of `len` bytes that is read from `source`, page by page; returns
+    /// whether the key existed. No reader sees the value before it is complete.
     ///
     /// # Errors
     /// The source failed or ended early, key or value are too long, or the memory behind the tree
-    /// failed; nothing is changed then.
+    /// failed. Nothing is changed then.
     pub fn upsert_from(
         &self,
         key: &[u8],
@@ -25,8 +25,8 @@ impl<P: Pages> BTree<P> {
         Ok(self.upsert_streamed(key, value)?)
     }
 
-    /// Gives the entry of `key` a value that was read out of a source; returns whether there was
-    /// an entry.
+    /// Sets the value of `key` to one that was read from a source; returns whether there was an
+    /// entry.
     ///
     /// # Errors
     /// See [`BTree::insert`].

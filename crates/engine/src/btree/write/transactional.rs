@@ -1,5 +1,5 @@
-//! Writes on behalf of a transaction: their records have their undo, and the overflow pages of the
-//! values that they replace are kept until the transaction has ended.
+//! Writes on behalf of a transaction. Their log records include undo information, and the overflow
+//! pages of the values that they replace are kept until the transaction has ended.
 
 use std::sync::Arc;
 
@@ -19,12 +19,13 @@ use crate::page::record_body::OrphanRoot;
 use crate::pool::{Actor, Pages, PoolError};
 
 impl<P: Pages> BTree<P> {
-    /// Sets or removes an entry if the request's condition holds. The overflow pages of the value
-    /// that it had are the caller's. With [`NewValue::Detached`], the value stays detached if the
-    /// write fails; if it succeeds, it is the entry's, or freed if the condition does not hold.
+    /// Sets or removes an entry if the request's condition holds. The overflow pages of the old
+    /// value go to the caller. With [`NewValue::Detached`], the value stays detached if the write
+    /// fails. If it succeeds, the entry takes the value over, or the value is freed if the
+    /// condition does not hold.
     ///
     /// # Errors
-    /// Key or value too long, or the memory behind the tree failed.
+    /// The key or value is too long, or the memory behind the tree failed.
     #[inline]
     pub fn write(&self, mut request: WriteRequest<'_>) -> Result<WriteOutcome, WriteError> {
         match request.value {
@@ -46,7 +47,7 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Like [`BTree::write`], but with a value whose pages are written already instead of the
+    /// Like [`BTree::write`], but with a value whose pages are already written instead of the
     /// request's own value. The pages are freed if the condition does not hold or the write fails.
     ///
     /// # Errors
@@ -63,11 +64,11 @@ impl<P: Pages> BTree<P> {
         result
     }
 
-    /// Writes the pages of `value` if it cannot be inline; [`BTree::write_detached`] makes it an
-    /// entry's.
+    /// Writes the pages of `value` if it cannot be inline; [`BTree::write_detached`] then attaches
+    /// it to an entry.
     ///
     /// # Errors
-    /// Key or value too long, or the memory behind the tree failed.
+    /// The key or value is too long, or the memory behind the tree failed.
     #[inline]
     pub fn build_large(&self, key: &[u8], value: &[u8]) -> Result<Option<Detached>, WriteError> {
         self.check_sizes(key, value.len() as u64)?;
@@ -77,10 +78,10 @@ impl<P: Pages> BTree<P> {
         Ok(Some(self.build(value)?))
     }
 
-    /// Makes `value` the value of `key`.
+    /// Attaches `value` to the entry of `key`.
     ///
     /// # Errors
-    /// The memory behind the tree failed; the value is detached as before, with all its pages.
+    /// The memory behind the tree failed. The value is still detached, with all its pages.
     pub fn attach(
         &self,
         actor: Actor,
@@ -93,7 +94,7 @@ impl<P: Pages> BTree<P> {
         Ok(outcome)
     }
 
-    /// Overwrites a part of the inline value of `key`; not applied if there is no such part.
+    /// Overwrites a part of the inline value of `key`. Not applied if there is no such part.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -121,7 +122,7 @@ impl<P: Pages> BTree<P> {
     /// Opens an orphan that the log names.
     ///
     /// # Errors
-    /// No memory.
+    /// There is no memory.
     pub fn detached(&self, value: LargeValue) -> Result<Detached, PoolError> {
         let anchor = self.pages.anchor_of(self.owner, value.root)?;
         self.pages.run(|mtr| {
@@ -141,7 +142,7 @@ impl<P: Pages> BTree<P> {
         Ok(bytes)
     }
 
-    /// Reads up to `max` bytes of a detached value from `offset`, at least one, into `out`.
+    /// Reads up to `max` bytes of a detached value from `offset` on, at least one, into `out`.
     ///
     /// # Errors
     /// See [`BTree::read_detached`].
@@ -164,11 +165,11 @@ impl<P: Pages> BTree<P> {
         self.free_below(&value)
     }
 
-    /// Inserts an entry that names the structure whose root, an orphan until now, is `root`;
-    /// `false` if the key is there already.
+    /// Inserts an entry that names the structure whose root, an orphan until now, is `root`.
+    /// Returns `false` if the key exists.
     ///
     /// # Errors
-    /// Key or value too long, or the memory behind the tree failed.
+    /// The key or value is too long, or the memory behind the tree failed.
     pub fn insert_attaching(
         &self,
         key: &[u8],
@@ -182,7 +183,7 @@ impl<P: Pages> BTree<P> {
     }
 
     /// Removes the entry that names the structure whose root is `root`, which becomes an orphan of
-    /// page type `kind`; `false` if there is no such entry.
+    /// page type `kind`. Returns `false` if there is no such entry.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -192,10 +193,11 @@ impl<P: Pages> BTree<P> {
         Ok(self.apply(&mut request.within(WriteContext::root(fate)), None)?.applied)
     }
 
-    /// Frees the pages of the value with that stamp whose root is an orphan.
+    /// Frees the pages of the value with the given stamp, whose root is an orphan.
     ///
     /// # Errors
-    /// The memory behind the tree failed; [`PoolError::Misfit`] if the root is another value's.
+    /// The memory behind the tree failed; [`PoolError::Misfit`] if the root belongs to another
+    /// value.
     pub fn free_orphan(
         pages: Arc<P>,
         owner: u32,

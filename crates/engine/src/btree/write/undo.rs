@@ -1,4 +1,4 @@
-//! Undo of a transaction's write to one entry: its form in the log and in undo buffers.
+//! The undo of a transaction's write to one entry: its form in the log and in undo buffers.
 //!
 //! ```text
 //! owner of the tree, then
@@ -7,11 +7,11 @@
 //!  3  large before      key, page of the root, length, stamp
 //!  4  part before       key, offset, bytes: a part of an inline value
 //! ```
-//! 8 is added where the entry was removed, and not replaced: so an undo record tells how many
-//! entries more, or fewer, the tree has.
+//! 8 is added if the entry was removed, not replaced. So an undo record shows how many entries the
+//! tree gained or lost.
 //!
 //! Undo is logical: the key's entry may be in another leaf when it is applied. The transaction's
-//! lock on the key guarantees that no other thread changed the entry meanwhile.
+//! lock on the key guarantees that no other thread has changed the entry in the meantime.
 
 use crate::btree::value::large::LargeValue;
 use crate::page::varint::{put_bytes, put_varint, take_bytes, take_varint};
@@ -29,9 +29,9 @@ pub enum Before<'a> {
     Absent,
     /// An inline value.
     Value(&'a [u8]),
-    /// A value in overflow pages, which is an orphan now.
+    /// A value in overflow pages, which is now an orphan.
     Large(LargeValue),
-    /// An inline value of the same length, of which these bytes differed.
+    /// An inline value of the same length that differed in these bytes.
     Part {
         /// Offset in the value.
         offset: usize,
@@ -47,14 +47,14 @@ pub struct Undo<'a> {
     pub owner: u32,
     /// The key.
     pub key: &'a [u8],
-    /// The before-image of its entry.
+    /// The before-image of the key's entry.
     pub before: Before<'a>,
-    /// `true` if the write removes an entry of a tree.
+    /// True if the write removes an entry of a tree.
     pub removes: bool,
 }
 
 impl<'a> Undo<'a> {
-    /// Appends it to `out`.
+    /// Appends the undo to `out`.
     pub fn put(&self, out: &mut Vec<u8>) {
         put_varint(out, u64::from(self.owner));
         let op = match self.before {
@@ -76,7 +76,7 @@ impl<'a> Undo<'a> {
         }
     }
 
-    /// Reads the bytes that [`Undo::put`] wrote; `None` if they are malformed.
+    /// Reads an undo that [`Undo::put`] wrote; returns `None` if it is malformed.
     pub fn read(mut bytes: &'a [u8]) -> Option<Undo<'a>> {
         let rest = &mut bytes;
         let owner = u32::try_from(take_varint(rest)?).ok()?;
@@ -98,8 +98,8 @@ impl<'a> Undo<'a> {
     }
 
     /// Returns the number of entries that a tree gains by a change whose undo record consists of
-    /// these two parts, and its owner id; `None` if it is malformed. For other structures the
-    /// number means nothing.
+    /// these two parts, and its owner id. Returns `None` if the record is malformed. For other
+    /// structures the number has no meaning.
     pub(crate) fn rows_of(head: &[u8], tail: &[u8]) -> Option<(u32, i64)> {
         // Bytes before the key.
         const FRONT: usize = 6;

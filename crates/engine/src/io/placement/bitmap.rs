@@ -1,7 +1,7 @@
-//! The free map while the store is open: one bit per page, and one bit per word of those.
+//! The free map of an open store: one bit per page, and one bit per word of those.
 //!
 //! The lowest free page is handed out first, so that a store that shrank fills from the front and
-//! its tail stays free. Finding it looks at the summary: 64 words, or 4096 pages, per step.
+//! its tail stays free. The search reads the summary: 64 words, or 4096 pages, per step.
 
 use millpond_base::PageId;
 
@@ -17,13 +17,13 @@ pub(in crate::io) struct Bitmap {
     open: Vec<u64>,
     /// No word of `open` below this one has a bit set.
     first_open: usize,
-    /// Pages that there are.
+    /// Number of pages.
     pages: u64,
-    /// Pages that are free.
+    /// Number of free pages.
     free: u64,
 }
 
-/// Why a page cannot be freed.
+/// Reason that a page cannot be freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::io) enum Refusal {
     OutOfRange,
@@ -31,24 +31,24 @@ pub(in crate::io) enum Refusal {
 }
 
 impl Bitmap {
-    /// A map of `pages` pages of which none is free.
+    /// Returns a map of `pages` pages, none of them free.
     pub(in crate::io) fn all_taken(pages: u64) -> Bitmap {
         let mut map = Bitmap::default();
         map.extend(pages, |_| true);
         map
     }
 
-    /// Pages that there are.
+    /// Returns the number of pages.
     pub(in crate::io) fn pages(&self) -> u64 {
         self.pages
     }
 
-    /// Pages that are free.
+    /// Returns the number of free pages.
     pub(in crate::io) fn free_pages(&self) -> u64 {
         self.free
     }
 
-    /// Makes the map `pages` long, if that is longer; new pages are free unless `is_reserved`.
+    /// Extends the map to `pages` pages; new pages are free unless `is_reserved`.
     pub(in crate::io) fn extend(&mut self, pages: u64, is_reserved: impl Fn(PageId) -> bool) {
         let old = self.pages;
         if pages <= old {
@@ -67,8 +67,8 @@ impl Bitmap {
         debug_assert!(self.is_summed_up(), "each word of the map has its bit in the summary");
     }
 
-    /// Makes the map end behind the last page that is taken and not `is_reserved`, at a multiple of
-    /// `unit` pages and not before `least`. Returns how many pages there are then.
+    /// Ends the map behind the last page that is taken and not `is_reserved`, at a multiple of
+    /// `unit` pages and not before `least`. Returns the new number of pages.
     pub(in crate::io) fn cut(
         &mut self,
         least: u64,
@@ -86,7 +86,7 @@ impl Bitmap {
             let words = pages.div_ceil(WORD) as usize;
             self.taken.truncate(words);
             self.open.truncate(words.div_ceil(WORD as usize));
-            // Bits beyond the end are 1, and words beyond it have none that is 0.
+            // Bits beyond the end are 1, and words beyond it have no 0.
             if let Some(last) = self.taken.last_mut().filter(|_| !pages.is_multiple_of(WORD)) {
                 *last |= u64::MAX << (pages % WORD);
             }
@@ -104,8 +104,8 @@ impl Bitmap {
         self.pages
     }
 
-    /// Sets the words from `first` on to those of a map page, for the pages that exist. Pages that
-    /// are `is_reserved` stay taken.
+    /// Sets the words from `first` on to those of a map page, for existing pages. Pages that are
+    /// `is_reserved` stay taken.
     pub(in crate::io) fn load(
         &mut self,
         first: usize,
@@ -126,7 +126,7 @@ impl Bitmap {
         }
     }
 
-    /// The words from `first` on as a map page has them: bits beyond the pages are 0.
+    /// Returns the words from `first` on in the form of a map page: bits beyond the pages are 0.
     pub(in crate::io) fn words(&self, first: usize) -> impl Iterator<Item = u64> + '_ {
         let taken = self.taken.get(first..).unwrap_or(&[]).iter();
         taken.enumerate().map(move |(at, &word)| {
@@ -152,12 +152,12 @@ impl Bitmap {
         Some(PageId(page))
     }
 
-    /// The lowest free page, if it is below `bound`.
+    /// Returns the lowest free page, if it is below `bound`.
     pub(in crate::io) fn lowest_below(&mut self, bound: u64) -> Option<u64> {
         self.lowest().filter(|page| *page < bound)
     }
 
-    /// Takes this page. Returns `false` if it is taken already, or there is no such page.
+    /// Takes this page. Returns `false` if it is taken already, or does not exist.
     pub(in crate::io) fn take_this(&mut self, page: u64) -> bool {
         let is_free = page < self.pages && !self.is_taken(page);
         if is_free {
@@ -166,7 +166,7 @@ impl Bitmap {
         is_free
     }
 
-    /// Pages from `first` on that are taken, in order.
+    /// Returns the taken pages from `first` on, in order.
     pub(in crate::io) fn taken_from(&self, first: u64) -> impl Iterator<Item = u64> + '_ {
         let words = self.taken.iter().enumerate().skip((first / WORD) as usize);
         let pages = words.filter(|(_, word)| **word != 0).flat_map(|(at, &word)| {
@@ -190,7 +190,7 @@ impl Bitmap {
         Some(page)
     }
 
-    /// Gives `page` back.
+    /// Frees `page`.
     pub(in crate::io) fn give(&mut self, page: PageId) -> Result<(), Refusal> {
         if page.0 >= self.pages {
             return Err(Refusal::OutOfRange);
@@ -207,7 +207,7 @@ impl Bitmap {
         self.taken.get((page / WORD) as usize).is_none_or(|word| word & (1 << (page % WORD)) != 0)
     }
 
-    /// Returns whether the two levels are as long as `pages` asks for.
+    /// Returns `true` if the two levels have the length for `pages`.
     fn is_summed_up(&self) -> bool {
         self.taken.len() as u64 == self.pages.div_ceil(WORD)
             && self.open.len() == self.taken.len().div_ceil(WORD as usize)

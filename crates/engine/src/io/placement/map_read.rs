@@ -1,5 +1,5 @@
-//! Reading the page map of a store that is opened; and rebuilding it from the file's pages, where
-//! no map can be used.
+//! Reads the page map of a store during opening, or rebuilds it from the file's pages if no map is
+//! usable.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,19 +18,19 @@ use crate::page::superblock::{Compression, Superblock};
 use crate::page::{MapEntry, PageHeader, PageSize, PageType, Spot};
 use millpond_device::device::{Device, ReadRequest};
 
-/// Nodes read together.
+/// Number of nodes read together.
 const BATCH: usize = 64;
 
-/// Bytes read at a time where everything is read.
+/// Bytes read at a time during a scan of the file.
 const SCAN_BYTES: usize = 1 << 20;
 
 /// Damage of a page map.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct MapError {
-    /// The store.
+    /// Path of the store.
     pub path: PathBuf,
-    /// Level of the node, 0 for those that have pages.
+    /// Level of the node, 0 for those with pages.
     pub level: u8,
     /// Index of the node within its level.
     pub index: u64,
@@ -46,18 +46,18 @@ pub struct MapError {
 pub enum MapDamage {
     /// The node cannot be read.
     Device(DeviceError),
-    /// The node's checksum does not fit, or another page is in its place.
+    /// The node's checksum is wrong, or another page is in its place.
     Unsound,
     /// The node is not the version that its parent names: a write was lost.
     Stale,
-    /// An entry names a place that the file does not have, or that another entry names.
+    /// An entry names a place that the file does not have, or that another entry names, too.
     Place {
         /// The place, in pages from the file's beginning.
         place: u64,
     },
-    /// The superblock counts more page ids than a store can have, or than memory has room for.
+    /// The superblock counts more page ids than a store can have, or than fit into memory.
     Ids {
-        /// Page ids, by the superblock.
+        /// Number of page ids in the superblock.
         ids: u64,
     },
 }
@@ -167,8 +167,8 @@ pub(in crate::io) fn read_map_within(
     }
 }
 
-/// Returns whether memory has room for the entries of `ids` page ids. The file's length bounds
-/// nothing: ids stay when a large structure is dropped and the file is cut.
+/// Returns `true` if memory has room for the entries of `ids` page ids. The file's length is not a
+/// bound: ids stay when a large structure is dropped and the file is cut.
 fn has_memory(ids: u64) -> bool {
     Vec::<MapEntry>::new().try_reserve_exact(ids as usize).is_ok()
 }
@@ -201,7 +201,7 @@ fn proof(level: usize, index: u64, entry: MapEntry, page: &[u8]) -> Result<(), M
     if entry.is_of(header.checksum) { Ok(()) } else { Err(MapDamage::Stale) }
 }
 
-/// Looks for pages, compressed or not, in the bytes read.
+/// Searches bytes read for pages, compressed or not.
 struct Finder {
     size: PageSize,
     page: Vec<u8>,
@@ -212,8 +212,8 @@ impl Finder {
         Finder { size, page: vec![0; size.bytes()] }
     }
 
-    /// Calls `found` with the header and the spot of each sound page in `bytes`, which are a file's
-    /// from `place` on.
+    /// Calls `found` with the header and the spot of each sound page in `bytes`, which begin at
+    /// `place` in the file.
     fn look(&mut self, place: u64, bytes: &[u8], found: &mut dyn FnMut(PageHeader, Spot)) {
         let mut unit = 0;
         while let Some(rest) =
@@ -247,8 +247,8 @@ fn is_page(page: &[u8]) -> bool {
     !is_own && header.page.0 < MapEntry::PLACES && PageHeader::is_sound(header.page, page)
 }
 
-/// Calls `look` with each readable piece of the file and its first place, until that breaks off. No
-/// page crosses from one piece into another.
+/// Calls `look` with each readable piece of the file and its first place, until it breaks. No page
+/// crosses from one piece into another.
 fn scan(
     device: &dyn Device,
     size: PageSize,
@@ -263,7 +263,7 @@ fn scan(
         let count = at_once.min(places - first);
         let bytes = &mut buffer[..count as usize * size.bytes()];
         if device.read(first * size.bytes_u64(), bytes).is_err() {
-            // What cannot be read is passed over.
+            // Unreadable pages are skipped.
             for (place, page) in (first..).zip(bytes.chunks_exact_mut(size.bytes())) {
                 if device.read(place * size.bytes_u64(), page).is_err() {
                     page.fill(0);
@@ -278,13 +278,13 @@ fn scan(
     }
 }
 
-/// Makes a page map of the pages in the file: of each the version with the highest LSN. Pages whose
-/// ids are so high that memory has no room for the map are passed over.
+/// Makes a page map of the pages in the file, each in the version with the highest LSN. Pages whose
+/// ids are too high for memory to hold the map are skipped.
 pub(in crate::io) fn find_pages(device: &dyn Device, size: PageSize) -> PageMap {
     find_pages_within(device, size, has_memory)
 }
 
-/// Like [`find_pages`], where `has_memory` returns whether there is room for that many page ids.
+/// Like [`find_pages`]; `has_memory` returns `true` if there is room for that many page ids.
 fn find_pages_within(
     device: &dyn Device,
     size: PageSize,
@@ -316,8 +316,8 @@ fn find_pages_within(
     map
 }
 
-/// The page size under which there are pages in the file. A backup may begin with many megabytes
-/// of zeros, so this reads on until it finds one.
+/// Finds the page size with which there are pages in the file. A backup may begin with many
+/// megabytes of zeros, so this reads on until it finds one.
 pub(in crate::io) fn page_size_by_pages(device: &dyn Device) -> Option<PageSize> {
     PageSize::ALL.into_iter().chain([PageSize::TINY]).find(|size| {
         let places = device.length() / size.bytes_u64();
@@ -331,7 +331,7 @@ pub(in crate::io) fn page_size_by_pages(device: &dyn Device) -> Option<PageSize>
     })
 }
 
-/// Returns `true` if page 1 is a sound free map, as it is in each store that has free maps.
+/// Returns `true` if page 1 is a sound free map, as in each store with free maps.
 pub(in crate::io) fn has_free_map(device: &dyn Device, size: PageSize) -> bool {
     let mut page = AlignedBuffer::new(size.bytes());
     device.read(size.bytes_u64(), &mut page).is_ok()
@@ -339,7 +339,7 @@ pub(in crate::io) fn has_free_map(device: &dyn Device, size: PageSize) -> bool {
         && PageHeader::read(&page).kind == PageType::FREE_MAP
 }
 
-/// The page size under which page 1 is the first free map.
+/// Finds the page size with which page 1 is the first free map.
 pub(in crate::io) fn page_size_by_free_map(device: &dyn Device) -> Option<PageSize> {
     let mut sizes = PageSize::ALL.into_iter().chain([PageSize::TINY]);
     sizes.find(|size| has_free_map(device, *size))
@@ -370,7 +370,7 @@ mod tests {
         });
         assert_eq!((map.ids(), map.placed()), (6, 1));
         assert_eq!(map.entry(PageId(5)).place(), Some(1));
-        // One beyond the highest is no page, and the highest is one.
+        // One id beyond the highest is not a page, and the highest is one.
         assert_eq!(asked.into_inner(), [MapEntry::PLACES, 6]);
     }
 }

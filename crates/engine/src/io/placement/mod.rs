@@ -1,4 +1,4 @@
-//! Places of pages in the file: the free ids and places, and the page map.
+//! Placement of pages in the file: the free ids and places, and the page map.
 
 pub(super) mod bitmap;
 pub(super) mod map_read;

@@ -1,20 +1,20 @@
-//! The page map while a store is open whose pages are written out of place: where each page is, and
-//! which places of the file are free.
+//! The page map of an open out-of-place store: the place of each page, and the free places of the
+//! file.
 //!
 //! # Rules
-//! 1. A page is written to a free place. Only when the write has returned does its entry name that
+//! 1. A page is written to a free place. Only after the write has returned does its entry name that
 //!    place, and only then is the old place *superseded*.
-//! 2. A superseded place is free once a map is durable that was begun behind that: until then a
-//!    recovery, which begins with the durable map, needs what lies there. As long as a backup reads
-//!    the places of a map it is not used, either.
-//! 3. Nodes of the map on storage are written like pages: to free places, and the old ones are
-//!    superseded by the map that has the new ones.
-//! 4. Some places are kept free for the next map (`reserve`): with none, nothing would ever be free
-//!    again.
-//! 5. Compressed pages take units of places, and these rules are those of the units (`units`).
+//! 2. A superseded place is free once a map that was begun later is durable. Until then a recovery,
+//!    which begins with the durable map, needs its contents. While a backup reads the places of a
+//!    map, the place is not reused, either.
+//! 3. Nodes of the map on storage are written like pages: to free places. The map with the new
+//!    nodes supersedes the old ones.
+//! 4. Some places are kept free for the next map (`reserve`): without any, no place would ever
+//!    become free again.
+//! 5. Compressed pages take units of places, and these rules apply to units (`units`).
 //!
-//! A store without a log has no checkpoints, and is whole only when it was closed: its superseded
-//! places are free at once.
+//! A store without a log has no checkpoints, and is consistent only after it was closed: its
+//! superseded places are free at once.
 
 use std::ops::Range;
 
@@ -37,31 +37,31 @@ struct Node {
 #[derive(Debug)]
 pub(in crate::io) struct PageMap {
     page_size: PageSize,
-    /// By page id.
+    /// Places by page id.
     entries: Vec<MapEntry>,
-    /// Pages that are somewhere.
+    /// Number of pages with a place.
     placed: u64,
-    /// Units that they take.
+    /// Number of units that they take.
     stored_units: u64,
-    /// By level, the leaves first; as many as `nodes_by_level` says.
+    /// Nodes by level, the leaves first; `nodes_by_level` has their number.
     nodes: Vec<Vec<Node>>,
     /// Space taken by the superblock, pages, nodes, and superseded versions.
     space: Space,
-    /// Superseded, and no map was begun since.
+    /// Places superseded since the last map was begun.
     superseded: Vec<Spot>,
-    /// Superseded by a durable map, and a backup may read them still.
+    /// Places superseded by a durable map that a backup may still read.
     held: Vec<Spot>,
-    /// Backups under way.
+    /// Number of backups in progress.
     backups: u32,
     /// `true` if rule 2 holds.
     waits: bool,
-    /// A page found no place: only the next map makes room.
+    /// Set once a page found no place: only the next map makes room.
     is_starved: bool,
 }
 
 impl PageMap {
-    /// The map of a file of `places` places, all but the superblock's free, and of `ids` pages that
-    /// are nowhere.
+    /// Returns the map of a file of `places` places, all but the superblock's free, and of `ids`
+    /// pages without a place.
     pub(in crate::io) fn new(
         page_size: PageSize,
         compresses: bool,
@@ -87,13 +87,13 @@ impl PageMap {
         map
     }
 
-    /// Makes the map that of `ids` page ids; those that go are nowhere.
+    /// Sets the number of page ids to `ids`; removed ids lose their places.
     pub(in crate::io) fn set_ids(&mut self, ids: u64) {
         for page in ids..self.entries.len() as u64 {
             self.set(PageId(page), MapEntry::NONE);
         }
         let is_shorter = ids < self.entries.len() as u64;
-        // No more memory than is charged: ids come in steps of an eighth.
+        // No more memory than is charged: ids are added in steps of an eighth.
         self.entries.reserve_exact((ids as usize).saturating_sub(self.entries.len()));
         self.entries.resize(ids as usize, MapEntry::NONE);
         if is_shorter {
@@ -102,7 +102,7 @@ impl PageMap {
         let counts = nodes_by_level(self.page_size, ids);
         for (level, count) in counts.iter().enumerate() {
             if level == self.nodes.len() {
-                // What was the root is below it.
+                // The old root is below the new one.
                 self.nodes.push(vec![Node { entry: MapEntry::NONE, is_dirty: true }]);
             }
             let Some(nodes) = self.nodes.get_mut(level) else { break };
@@ -117,39 +117,39 @@ impl PageMap {
         self.give_up(gone.into_iter().flatten());
     }
 
-    /// Nodes that there are no more.
+    /// Supersedes the places of nodes that no longer exist.
     fn give_up(&mut self, nodes: impl IntoIterator<Item = Node>) {
         for spot in nodes.into_iter().filter_map(|node| node.entry.spot()) {
             self.supersede(spot);
         }
     }
 
-    /// Page ids that there are.
+    /// Returns the number of page ids.
     pub(in crate::io) fn ids(&self) -> u64 {
         self.entries.len() as u64
     }
 
-    /// Places that there are.
+    /// Returns the number of places.
     pub(in crate::io) fn places(&self) -> u64 {
         self.space.places()
     }
 
-    /// Places that are free.
+    /// Returns the number of free places.
     pub(in crate::io) fn free_places(&self) -> u64 {
         self.space.free_places()
     }
 
-    /// Pages that are somewhere.
+    /// Returns the number of pages with a place.
     pub(in crate::io) fn placed(&self) -> u64 {
         self.placed
     }
 
-    /// Bytes that pages take.
+    /// Returns the bytes that pages take.
     pub(in crate::io) fn stored_bytes(&self) -> u64 {
         self.stored_units * self.page_size.unit() as u64
     }
 
-    /// Bytes that become free with the next map, or when the last backup is over.
+    /// Returns the bytes that become free with the next map, or with the end of the last backup.
     pub(in crate::io) fn superseded_bytes(&self) -> u64 {
         self.bytes_of(&self.superseded) + self.bytes_of(&self.held)
     }
@@ -161,15 +161,15 @@ impl PageMap {
         }
     }
 
-    /// Returns `true` if the next map would free more than `most_bytes`, or would free anything
-    /// and a page has found no place since the last map was begun.
+    /// Returns `true` if the next map would free more than `most_bytes`. Also returns `true` if it
+    /// would free anything and a page has found no place since the last map was begun.
     pub(in crate::io) fn wants_map(&self, most_bytes: u64) -> bool {
-        // If the next map would free nothing, it is of no use to a page either.
+        // A map that frees nothing does not help a page either.
         let waiting = self.bytes_of(&self.superseded);
         waiting > most_bytes || self.is_starved && waiting > 0
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory.
     pub(in crate::io) fn bytes(&self) -> u64 {
         (8 * self.entries.capacity()) as u64 + self.space.bytes()
     }
@@ -179,18 +179,19 @@ impl PageMap {
         self.entries.get(page.0 as usize).copied().unwrap_or(MapEntry::NONE)
     }
 
-    /// Places that are kept free for the next map (rule 4).
+    /// Returns the number of places kept free for the next map (rule 4).
     pub(in crate::io) fn reserve(&self) -> u64 {
         self.nodes.iter().map(|nodes| nodes.len() as u64).sum::<u64>() + 1
     }
 
-    /// The file has `places` places now.
+    /// Records that the file has `places` places now.
     pub(in crate::io) fn extend_places(&mut self, places: u64) {
         self.space.extend(places);
     }
 
-    /// Takes room for pages that take these units each, `None` all of a place, and leaves `reserve`
-    /// places free: for all of them, or none. In the order of the pages, not of the file.
+    /// Takes room for pages that take these units each, `None` for a whole place, and leaves
+    /// `reserve` places free: for all of them, or none. The spots are in the order of the pages,
+    /// not of the file.
     pub(in crate::io) fn take_spots(
         &mut self,
         lengths: &[Option<u64>],
@@ -207,17 +208,17 @@ impl PageMap {
         Some(spots)
     }
 
-    /// Takes room for a page below `bound`: these units, or `None`, all of a place.
+    /// Takes room for a page below `bound`: these units, or with `None` a whole place.
     pub(in crate::io) fn take_below(&mut self, units: Option<u64>, bound: u64) -> Option<Spot> {
         self.space.take(units, 0, bound)
     }
 
-    /// A page found no place.
+    /// Records that a page found no place.
     pub(in crate::io) fn starve(&mut self) {
         self.is_starved = true;
     }
 
-    /// Gives room back that nothing refers to, and never did.
+    /// Frees room that nothing refers to, and never did.
     pub(in crate::io) fn give_back(&mut self, spot: Spot) {
         self.space.give(spot);
     }
@@ -231,7 +232,7 @@ impl PageMap {
         }
     }
 
-    /// `page` is at another place now, or nowhere; rule 1.
+    /// Records the new place of `page`, or that it has none (rule 1).
     pub(in crate::io) fn set(&mut self, page: PageId, entry: MapEntry) {
         let Some(here) = self.entries.get_mut(page.0 as usize) else {
             debug_assert_eq!(entry, MapEntry::NONE, "{page:?} has an entry");
@@ -263,8 +264,8 @@ impl PageMap {
         }
     }
 
-    /// The first pages from `page` on in places from `bound` on, with their entries, up to a
-    /// maximum.
+    /// Returns the first pages from `page` on in places from `bound` on, with their entries, up to
+    /// a maximum.
     pub(in crate::io) fn placed_from(
         &self,
         bound: u64,
@@ -288,8 +289,8 @@ impl PageMap {
         self.space.used_grains()
     }
 
-    /// Marks nodes in places from `bound` on, so that the next map has them elsewhere; returns
-    /// whether there are any.
+    /// Marks nodes in places from `bound` on, so that the next map moves them. Returns `true` if
+    /// there are any.
     pub(in crate::io) fn move_nodes_from(&mut self, bound: u64) -> bool {
         let mut any = false;
         for node in self.nodes.iter_mut().flatten() {
@@ -300,20 +301,20 @@ impl PageMap {
         any
     }
 
-    /// Makes the file end behind the last place that is taken, and returns how many places it has
-    /// then: a multiple of `unit`, and `least` or more.
+    /// Ends the file behind the last taken place. Returns the new number of places: a multiple of
+    /// `unit`, and `least` or more.
     pub(in crate::io) fn cut_places(&mut self, least: u64, unit: u64) -> u64 {
         self.space.cut(least, unit)
     }
 
-    /// Returns the end of the file if nothing free lay before it. Compressed pages do not all fit
-    /// beside each other, so for them a little is added.
+    /// Returns the end that the file would have with no free space before it. Compressed pages do
+    /// not all fit side by side, so a little is added for them.
     pub(in crate::io) fn packed_places(&self) -> u64 {
         self.space.packed()
     }
 }
 
-/// Writing a map to storage.
+/// Writes of a map to storage.
 impl PageMap {
     /// Begins a map; returns the places that it supersedes so far.
     pub(in crate::io) fn begin(&mut self) -> Vec<Spot> {
@@ -326,7 +327,7 @@ impl PageMap {
         self.superseded.extend(superseded);
     }
 
-    /// Frees the places that the map superseded: it is durable.
+    /// Frees the places that the map superseded, since it is durable.
     pub(in crate::io) fn release(&mut self, superseded: Vec<Spot>) {
         if self.backups > 0 {
             self.held.extend(superseded);
@@ -337,7 +338,7 @@ impl PageMap {
         }
     }
 
-    /// Returns `true` while backups are under way.
+    /// Returns `true` while backups are in progress.
     pub(in crate::io) fn has_backups(&self) -> bool {
         self.backups > 0
     }
@@ -347,7 +348,7 @@ impl PageMap {
         self.backups += 1;
     }
 
-    /// A backup is over.
+    /// Ends a backup.
     pub(in crate::io) fn unpin(&mut self) {
         self.backups = self.backups.saturating_sub(1);
         if self.backups == 0 {
@@ -356,7 +357,7 @@ impl PageMap {
         }
     }
 
-    /// The first dirty nodes of a level in `range`, in order.
+    /// Returns the first dirty nodes of a level in `range`, in order.
     pub(in crate::io) fn dirty_in(
         &self,
         level: usize,
@@ -368,7 +369,7 @@ impl PageMap {
         of.filter(|(_, node)| node.is_dirty).map(|(index, _)| index).take(most).collect()
     }
 
-    /// The entries of a node, as it is to be written. It counts as clean from now on.
+    /// Returns the entries of a node to be written, and marks it as clean.
     pub(in crate::io) fn clean(&mut self, level: usize, index: u64) -> Vec<MapEntry> {
         if let Some(node) = self.nodes.get_mut(level).and_then(|n| n.get_mut(index as usize)) {
             node.is_dirty = false;
@@ -384,14 +385,14 @@ impl PageMap {
         }
     }
 
-    /// A node could not be written.
+    /// Marks a node as dirty again, since it could not be written.
     pub(in crate::io) fn soil(&mut self, level: usize, index: u64) {
         if let Some(node) = self.nodes.get_mut(level).and_then(|n| n.get_mut(index as usize)) {
             node.is_dirty = true;
         }
     }
 
-    /// A node was written; returns where it was.
+    /// Records the new place of a node; returns its old one.
     pub(in crate::io) fn place_node(
         &mut self,
         level: usize,
@@ -407,14 +408,14 @@ impl PageMap {
         old.spot()
     }
 
-    /// Returns the entry that names a node's place on storage.
+    /// Returns the entry with a node's place on storage.
     pub(in crate::io) fn node(&self, level: usize, index: u64) -> MapEntry {
         let node = self.nodes.get(level).and_then(|nodes| nodes.get(index as usize));
         node.map_or(MapEntry::NONE, |node| node.entry)
     }
 
-    /// While a map is read: a node is at `entry`. Returns `false` if its place is taken already, or
-    /// there is none such.
+    /// Sets the place of a node while a map is read. Returns `false` if the place is taken already,
+    /// or does not exist.
     pub(in crate::io) fn load_node(&mut self, level: usize, index: u64, entry: MapEntry) -> bool {
         let Some(node) = self.nodes.get_mut(level).and_then(|n| n.get_mut(index as usize)) else {
             return entry == MapEntry::NONE;
@@ -423,8 +424,8 @@ impl PageMap {
         self.claim(entry)
     }
 
-    /// While a map is read: `page` is at `entry`. Returns `false` if its place is taken already, or
-    /// there is no such place or page.
+    /// Sets the place of `page` while a map is read. Returns `false` if the place is taken already,
+    /// or if the place or the page does not exist.
     pub(in crate::io) fn load_page(&mut self, page: PageId, entry: MapEntry) -> bool {
         if entry == MapEntry::NONE {
             return true;

@@ -1,4 +1,4 @@
-//! Free space of the file: places of a page each, or units where pages are compressed.
+//! Free space of the file: places of a page each, or units if pages are compressed.
 
 use millpond_base::PageId;
 
@@ -6,23 +6,23 @@ use super::bitmap::Bitmap;
 use super::units::UnitMap;
 use crate::page::{PageSize, Spot};
 
-/// Part of the room of compressed pages that may be gaps when the file is packed.
+/// Divisor of the room of compressed pages that gives the gaps in a packed file.
 const GAPS: u64 = 16;
 
-/// The place of the superblock.
+/// Place of the superblock.
 const SUPERBLOCK: u64 = 0;
 
 /// Map of the free space.
 #[derive(Debug)]
 pub(in crate::io) enum Space {
-    /// Places.
+    /// Whole places.
     Places(Bitmap),
-    /// Units.
+    /// Units of places.
     Units(UnitMap, PageSize),
 }
 
 impl Space {
-    /// Space of a file with `places` places; all but the superblock's are free.
+    /// Returns the space of a file with `places` places; all but the superblock's are free.
     pub(in crate::io) fn new(size: PageSize, places: u64, compresses: bool) -> Space {
         if compresses {
             let mut units = UnitMap::new(size);
@@ -35,7 +35,7 @@ impl Space {
         Space::Places(free)
     }
 
-    /// Places that there are.
+    /// Returns the number of places.
     pub(in crate::io) fn places(&self) -> u64 {
         match self {
             Space::Places(free) => free.pages(),
@@ -43,7 +43,7 @@ impl Space {
         }
     }
 
-    /// Pages that find room whatever their length.
+    /// Returns the number of pages that find room whatever their length.
     pub(in crate::io) fn free_places(&self) -> u64 {
         match self {
             Space::Places(free) => free.free_pages(),
@@ -51,7 +51,7 @@ impl Space {
         }
     }
 
-    /// Bytes of memory beside one bit for each place.
+    /// Returns the bytes of memory beside one bit for each place.
     pub(in crate::io) fn bytes(&self) -> u64 {
         match self {
             Space::Places(_) => 0,
@@ -59,7 +59,7 @@ impl Space {
         }
     }
 
-    /// The file has `places` places now.
+    /// Records that the file has `places` places now.
     pub(in crate::io) fn extend(&mut self, places: u64) {
         match self {
             Space::Places(free) => free.extend(places, |_| false),
@@ -67,8 +67,8 @@ impl Space {
         }
     }
 
-    /// Takes room for a page: these units, or `None`, all of a place, before place `bound`; and
-    /// leaves `reserve` places free. The lowest that fits, or fits best.
+    /// Takes room for a page before place `bound`: these units, or with `None` a whole place; and
+    /// leaves `reserve` places free. Chooses the lowest room that fits, or the best fit.
     pub(in crate::io) fn take(
         &mut self,
         units: Option<u64>,
@@ -85,7 +85,7 @@ impl Space {
         }
     }
 
-    /// Gives room back.
+    /// Frees room.
     pub(in crate::io) fn give(&mut self, spot: Spot) {
         match self {
             Space::Places(free) => {
@@ -96,7 +96,7 @@ impl Space {
         }
     }
 
-    /// Takes this room. Returns `false` if some of it is taken, or not there.
+    /// Takes this room. Returns `false` if some of it is taken, or does not exist.
     pub(in crate::io) fn claim(&mut self, spot: Spot) -> bool {
         match self {
             Space::Places(free) => spot.is_place() && free.take_this(spot.place()),
@@ -104,8 +104,8 @@ impl Space {
         }
     }
 
-    /// Makes the file end behind the last taken place, and returns its new number of places: a
-    /// multiple of `unit`, and `least` or more.
+    /// Ends the file behind the last taken place, and returns its new number of places: a multiple
+    /// of `unit`, and `least` or more.
     pub(in crate::io) fn cut(&mut self, least: u64, unit: u64) -> u64 {
         match self {
             Space::Places(free) => free.cut(least, unit, |_| false),
@@ -113,8 +113,8 @@ impl Space {
         }
     }
 
-    /// Returns the end of the file if nothing free lay before it. Compressed pages do not all fit
-    /// beside each other, so for them a little is added.
+    /// Returns the end that the file would have with no free space before it. Compressed pages do
+    /// not all fit side by side, so a little is added for them.
     pub(in crate::io) fn packed(&self) -> u64 {
         match self {
             Space::Places(free) => free.pages() - free.free_pages(),

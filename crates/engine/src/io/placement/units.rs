@@ -1,42 +1,42 @@
-//! Free parts of a file whose pages are compressed: one bit per unit.
+//! Free units of a file with compressed pages: one bit per unit.
 //!
 //! A *region* is 64 units, a word of the map, and nothing crosses from one into another. Regions
-//! are sorted by their longest run of free units, up to a page. A page goes into a region that it
-//! fits best, and among these into the one nearest the front of the file.
+//! are sorted by their longest run of free units, up to a page. A page goes into the region that it
+//! fits best, and among equals into the one nearest the front of the file.
 
 use millpond_base::PageId;
 
 use super::bitmap::Bitmap;
 use crate::page::{PageSize, Spot};
 
-/// Units of a region.
+/// Units per region.
 const REGION: u64 = 64;
 
 /// Map of the free units.
 #[derive(Debug)]
 pub(in crate::io) struct UnitMap {
-    /// Units of a page.
+    /// Units per page.
     page: u64,
-    /// By region: bit u is 1 if unit u is taken, or behind the file's end.
+    /// Units by region: bit u is 1 if unit u is taken, or behind the file's end.
     taken: Vec<u64>,
-    /// By length: the regions whose longest free run has it, or at the last one, has it at least.
-    /// These are "free" in the map. At 0 there is none.
+    /// Regions by the length of their longest free run; the last entry also has longer ones. A
+    /// region is "free" in its map. Entry 0 is unused.
     by_run: Vec<Bitmap>,
-    /// Places that there are.
+    /// Number of places.
     places: u64,
-    /// Free runs as long as a page, beside each other.
+    /// Number of disjoint free runs as long as a page.
     free_pages: u64,
-    /// Units that are free.
+    /// Number of free units.
     free_units: u64,
 }
 
-/// Bits of a region.
+/// Returns the bits of `units` units of a region from `first` on.
 fn bits(first: u64, units: u64) -> u64 {
     let run = if units >= REGION { u64::MAX } else { (1 << units) - 1 };
     run << first
 }
 
-/// The longest run of ones, up to `most`.
+/// Returns the length of the longest run of ones, up to `most`.
 fn longest_run(free: u64, most: u64) -> usize {
     let (mut left, mut run) = (free, 0);
     while left != 0 && run < most {
@@ -46,7 +46,7 @@ fn longest_run(free: u64, most: u64) -> usize {
     run as usize
 }
 
-/// The first of `units` ones beside each other.
+/// Returns the position of the first run of `units` ones.
 fn first_run(free: u64, units: u64) -> Option<u64> {
     let begins = (1..units).fold(free, |begins, _| begins & begins >> 1);
     (begins != 0).then(|| u64::from(begins.trailing_zeros()))
@@ -63,14 +63,14 @@ fn count_runs(mut free: u64, units: u64) -> u64 {
 }
 
 impl UnitMap {
-    /// A map of no places.
+    /// Returns a map of no places.
     pub(in crate::io) fn new(size: PageSize) -> UnitMap {
         let page = size.units();
         let by_run = (0..=page).map(|_| Bitmap::default()).collect();
         UnitMap { page, taken: Vec::new(), by_run, places: 0, free_pages: 0, free_units: 0 }
     }
 
-    /// Places of a region.
+    /// Returns the places per region.
     pub(in crate::io) fn region(size: PageSize) -> u64 {
         REGION / size.units()
     }
@@ -79,23 +79,23 @@ impl UnitMap {
         self.places
     }
 
-    /// Pages that find room whatever their length.
+    /// Returns the number of pages that find room whatever their length.
     pub(in crate::io) fn free_pages(&self) -> u64 {
         self.free_pages
     }
 
-    /// Units that are taken.
+    /// Returns the number of taken units.
     pub(in crate::io) fn taken_units(&self) -> u64 {
         self.places * self.page - self.free_units
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory.
     pub(in crate::io) fn bytes(&self) -> u64 {
         // Each region has a bit in each map.
         self.taken.capacity() as u64 * (8 + (self.page + 1).div_ceil(8))
     }
 
-    /// Makes the map `places` long, if that is longer; new places are free.
+    /// Extends the map to `places` places; new places are free.
     pub(in crate::io) fn extend(&mut self, places: u64) {
         let old = self.places * self.page;
         if places <= self.places {
@@ -113,8 +113,8 @@ impl UnitMap {
         }
     }
 
-    /// Makes the map end behind the last unit that is taken, at a multiple of `unit` places and not
-    /// before `least`. Returns how many places there are then.
+    /// Ends the map behind the last taken unit, at a multiple of `unit` places and not before
+    /// `least`. Returns the new number of places.
     pub(in crate::io) fn cut(&mut self, least: u64, unit: u64) -> u64 {
         let there = |region: u64| bits(0, (self.places * self.page - region * REGION).min(REGION));
         let regions = self.taken.len() as u64;
@@ -140,7 +140,7 @@ impl UnitMap {
         self.taken.get(region as usize).copied().unwrap_or(u64::MAX)
     }
 
-    /// Sets which units of a region are taken.
+    /// Sets the taken units of a region.
     fn set(&mut self, region: u64, taken: u64) {
         let Some(here) = self.taken.get_mut(region as usize) else { return };
         let (was, is) = (!std::mem::replace(here, taken), !taken);
@@ -161,8 +161,8 @@ impl UnitMap {
         self.free_units -= u64::from(was.count_ones());
     }
 
-    /// Takes room for a page of these units, or `None`, one that is not compressed, before place
-    /// `bound`; and leaves room for `reserve` pages.
+    /// Takes room for a page before place `bound`: these units, or with `None` those of an
+    /// uncompressed page; and leaves room for `reserve` pages.
     pub(in crate::io) fn take(
         &mut self,
         units: Option<u64>,
@@ -171,7 +171,7 @@ impl UnitMap {
     ) -> Option<Spot> {
         let length = units.unwrap_or(self.page);
         let below = bound.saturating_mul(self.page) / REGION;
-        // Shorter runs are of no use to pages that are not compressed.
+        // Shorter runs are useless for uncompressed pages.
         let most = if self.free_pages > reserve { self.page } else { self.page - 1 };
         let region = (length..=most)
             .find_map(|run| self.by_run.get_mut(run as usize)?.lowest_below(below))?;
@@ -181,7 +181,7 @@ impl UnitMap {
         Some(Spot::new(begin / self.page, begin % self.page, units))
     }
 
-    /// The region of a spot, and its bits; `None` if it crosses into another one.
+    /// Returns the region of a spot, and its bits; `None` if it crosses into another one.
     fn bits_of(&self, spot: Spot) -> Option<(u64, u64)> {
         let begin = spot.place() * self.page + spot.first();
         let length = spot.units().unwrap_or(self.page);
@@ -189,14 +189,14 @@ impl UnitMap {
         (first + length <= REGION).then(|| (region, bits(first, length)))
     }
 
-    /// Gives room back that was taken.
+    /// Frees room that was taken.
     pub(in crate::io) fn give(&mut self, spot: Spot) {
         let Some((region, bits)) = self.bits_of(spot) else { return };
         debug_assert_eq!(self.of(region) & bits, bits, "{spot:?} was taken");
         self.set(region, self.of(region) & !bits);
     }
 
-    /// Takes this room. Returns `false` if some of it is taken, or not there.
+    /// Takes this room. Returns `false` if some of it is taken, or does not exist.
     pub(in crate::io) fn claim(&mut self, spot: Spot) -> bool {
         let Some((region, bits)) = self.bits_of(spot) else { return false };
         let is_free = self.of(region) & bits == 0;
@@ -249,7 +249,7 @@ mod tests {
         proptest::collection::vec(step, 0..300)
     }
 
-    /// The free runs of a region.
+    /// Returns the free runs of a region.
     fn runs(region: &[bool]) -> Vec<u64> {
         region.split(|taken| *taken).map(|run| run.len() as u64).filter(|len| *len > 0).collect()
     }
@@ -281,7 +281,7 @@ mod tests {
         fn nothing_overlaps_and_the_best_fit_is_found(steps in steps(), places in 1..40u64) {
             let mut map = UnitMap::new(SIZE);
             map.extend(places);
-            // As the superblock does.
+            // Like the superblock.
             prop_assert!(map.claim(Spot::new(0, 0, None)));
             let mut model = vec![false; places as usize * 8];
             model[..8].fill(true);

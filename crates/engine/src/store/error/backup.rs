@@ -6,7 +6,7 @@ use millpond_device::DeviceError;
 
 use crate::io::{MapError, ReadError};
 
-/// Why there is no backup. Nothing of it is left behind, and the store stays in use.
+/// Reason that there is no backup. No part of it is left behind, and the store stays in use.
 ///
 /// ```
 /// use millpond::{Db, Error, Options, error::BackupError};
@@ -22,13 +22,13 @@ use crate::io::{MapError, ReadError};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
-    /// Something has the target's name, or that of its log.
+    /// The target's name is taken, or that of its log.
     #[error("{} exists: choose another name for the backup, or remove it", path.display())]
     Exists {
         /// The existing path.
         path: PathBuf,
     },
-    /// A backup to the same place is under way, or was when its process stopped.
+    /// A backup to the same place is in progress, or its process stopped before it was done.
     #[error(
         "{} is of a backup that is under way, or whose process stopped: if so, remove it",
         path.display()
@@ -37,13 +37,13 @@ pub enum BackupError {
         /// The file.
         path: PathBuf,
     },
-    /// The store has no log, and only the log makes a copy consistent.
+    /// The store has no log, which a consistent copy needs.
     #[error("{} is open without a log: close it, and copy its file", path.display())]
     NoLog {
-        /// The store.
+        /// Path of the store.
         path: PathBuf,
     },
-    /// The backup could not be written: no room, or the device failed.
+    /// The backup could not be written: the device is full, or failed.
     #[error("the backup could not be written: {0}")]
     Target(DeviceError),
     /// A page of the store could not be read.
@@ -58,7 +58,7 @@ pub enum BackupError {
          what is intact"
     )]
     Damaged(ReadError),
-    /// A file of the backup could not be named, moved or removed.
+    /// A file of the backup could not be created, moved or removed.
     #[error("{} could not be put in place: {reason}", path.display())]
     Place {
         /// The file.
@@ -66,10 +66,10 @@ pub enum BackupError {
         /// The operating system's message.
         reason: String,
     },
-    /// The store cannot shrink while a backup of it is taken, which copies what was in use.
+    /// The store cannot shrink during a backup, which copies the pages in use at its start.
     #[error("a backup of the store is under way: shrink it when that is done")]
     UnderWay,
-    /// The caller who watched its progress cancelled it.
+    /// The caller's progress callback cancelled it.
     #[error("the backup was cancelled")]
     GivenUp,
 }

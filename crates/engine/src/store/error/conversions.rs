@@ -1,4 +1,4 @@
-//! The errors of the layers below as errors of a store.
+//! Conversions of the errors of lower layers into errors of a store.
 
 use millpond_device::{DeviceError, OpenFileError};
 

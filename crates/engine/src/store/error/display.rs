@@ -1,8 +1,8 @@
-//! The text of errors.
+//! Text of error messages.
 
 use std::error::Error;
 
-/// The message, and those of the causes that it does not mention itself.
+/// Returns the message, with those of the causes that it does not mention itself.
 pub(super) fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -21,15 +21,15 @@ pub(super) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// A key in a message: its front, as far as it is text.
+/// Returns a key for a message: its beginning, as far as it is text.
 pub(super) fn shown(key: &[u8]) -> String {
     const SHOWN_MAX: usize = 64;
     let more = if key.len() > SHOWN_MAX { "…" } else { "" };
     format!(", key b\"{}\"{more}", key[..key.len().min(SHOWN_MAX)].escape_ascii())
 }
 
-/// Says of two recorded names of types that they differ where neither is shown, if they do: behind
-/// the front of what was too long.
+/// Returns a hint if two recorded type names differ only behind their fronts, where neither is
+/// shown because it was too long.
 pub(super) fn only_fronts(found: &str, wanted: &str) -> &'static str {
     const CUT: &str = "…#";
     let (found, wanted) = (found.as_bytes(), wanted.as_bytes());

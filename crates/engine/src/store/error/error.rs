@@ -10,6 +10,7 @@ use crate::btree::{BulkError, StreamError, WriteError};
 use crate::encoding::codec::DecodeError;
 use crate::io::{AllocateError, CloseError, CreateError, OpenError, SyncError};
 use crate::lock::LockError;
+use crate::parameters::CREATE;
 use crate::pool::PoolError;
 use crate::recovery::{LogDamage, RecoveryError};
 use crate::store::combinations::PolicyFitError;
@@ -40,11 +41,11 @@ pub enum Error {
     /// Invalid options.
     #[error(transparent)]
     Options(#[from] OptionsError),
-    /// Strategies of the laboratory cannot do this.
+    /// The laboratory's strategies cannot do this.
     #[doc(hidden)]
     #[error(transparent)]
     Lab(#[from] LabError),
-    /// The policy does not fit.
+    /// The policy does not fit the combination.
     #[error(transparent)]
     PolicyFit(#[from] PolicyFitError),
     /// The store could not be created.
@@ -56,13 +57,13 @@ pub enum Error {
     /// The second tier cannot be used.
     #[error(transparent)]
     Tier(#[from] TierError),
-    /// There is no store, and none is to be created.
-    #[error("there is no store at {}: allow create_if_missing, or name another", path.display())]
+    /// The store does not exist, and the options do not create it.
+    #[error("there is no store at {}: allow {CREATE}, or name another", path.display())]
     NoStore {
         /// Path of the missing store.
         path: PathBuf,
     },
-    /// The data file of a store is missing or holds nothing, and another file of the store exists.
+    /// The data file of a store is missing or empty, and another file of the store exists.
     #[error(
         "{} is missing or holds nothing, and {} beside it is {what}: put the data file back, or, if that \
          store is given up, move {} away",
@@ -86,14 +87,14 @@ pub enum Error {
         path.display()
     )]
     Displaced {
-        /// Name under which the file was opened: the data file's, the log's, or that of the cache
-        /// of a second tier that writes back.
+        /// Former name of the file: of the data, the log, or the cache of a second tier that writes
+        /// back.
         path: PathBuf,
     },
     /// The store could not be closed cleanly.
     #[error(transparent)]
     Close(#[from] CloseError),
-    /// Transactions could not be undone when they were aborted.
+    /// Transactions could not be rolled back when they were aborted.
     #[error(
         "{transactions} transactions could not be undone, so the store is not closed cleanly: open \
          it again, which undoes them"
@@ -102,7 +103,7 @@ pub enum Error {
         /// Number of transactions.
         transactions: usize,
     },
-    /// The store cannot be closed by a closure that one of its calls runs.
+    /// A closure run by one of the store's calls tried to close it.
     #[error(
         "the store cannot be closed by a closure that one of its calls runs ({} in use): let the \
          closure return first",
@@ -112,19 +113,19 @@ pub enum Error {
         /// Number of handles.
         handles: usize,
     },
-    /// The store was opened by the process of which this one is a fork.
+    /// This process is a fork of the one that opened the store.
     #[error(
         "this process is a fork of the one that opened the store, whose handles do nothing here: \
          open the store in this process, when the other one has closed it"
     )]
     Forked,
-    /// The store was closed, by another handle of it.
+    /// The store was closed through another handle.
     #[error("the store was closed: open it again, and its trees")]
     Closed,
     /// Writes may not be durable.
     #[error(transparent)]
     Sync(#[from] SyncError),
-    /// The buffer pool failed, or the storage below it.
+    /// The buffer pool or the storage below it failed.
     #[error(transparent)]
     Pool(#[from] PoolError),
     /// An entry could not be written.
@@ -142,23 +143,23 @@ pub enum Error {
     /// A bulk load failed.
     #[error(transparent)]
     Bulk(#[from] BulkError),
-    /// A key or value is not of the type that it is read as.
+    /// A key or value cannot be decoded as the requested type.
     #[error("in '{tree}'{}: {error}", key.as_deref().map_or_else(String::new, shown))]
     Decode {
         /// The tree, hash index or heap.
         tree: String,
-        /// The encoded key of the entry, where it is known.
+        /// Encoded key of the entry, if it is known.
         key: Option<Vec<u8>>,
         /// The decoding error.
         error: DecodeError,
     },
-    /// There is no tree of that name.
+    /// The tree does not exist.
     #[error("there is no tree '{name}': create it, or see the list of trees")]
     NoTree {
         /// The name.
         name: String,
     },
-    /// There is no hash index, or no heap, of that name.
+    /// The hash index or heap does not exist.
     #[error("there is no {wanted} '{name}': create it, or see the list of trees")]
     NoStructure {
         /// The name.
@@ -172,7 +173,7 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// The name belongs to something else.
+    /// The name belongs to a structure of another kind.
     #[error("'{name}' is a {found}, not a {wanted}")]
     OtherKind {
         /// The name.
@@ -182,7 +183,7 @@ pub enum Error {
         /// The requested kind.
         wanted: Structure,
     },
-    /// A structure was created with keys or values of another type.
+    /// The structure was created with another type of keys or values.
     #[error(
         "'{name}' has {what} of type {found}, not {wanted}{}: open it with the types that it was created \
          with, or as byte strings (`raw_tree`)",
@@ -191,14 +192,14 @@ pub enum Error {
     OtherType {
         /// The name.
         name: String,
-        /// Keys or values, whichever differ.
+        /// The part that differs: keys or values.
         what: &'static str,
         /// The actual type.
         found: String,
         /// The requested type.
         wanted: String,
     },
-    /// A value cannot be written as what it is to be written as.
+    /// The value cannot be encoded.
     #[error("a value of type {type_name} cannot be encoded: {reason}")]
     Encode {
         /// The Rust type.
@@ -206,7 +207,7 @@ pub enum Error {
         /// The reason of the refusal.
         reason: String,
     },
-    /// Handles of it are alive.
+    /// The structure has open handles.
     #[error("'{name}' is in use by {}, to be dropped first", count(*handles, "handle"))]
     TreeInUse {
         /// The name.
@@ -219,19 +220,19 @@ pub enum Error {
     Name {
         /// Length of the name in bytes.
         len: usize,
-        /// Most bytes of a name in this store.
+        /// Maximum bytes of a name in this store.
         max: usize,
     },
-    /// A transaction cannot go on.
+    /// The transaction cannot continue.
     #[error(transparent)]
     Txn(TxnError),
     /// The store could not be recovered after its process or machine had stopped.
     #[error(transparent)]
     Recovery(#[from] RecoveryError),
-    /// The log is damaged before its end, or in what recovery begins with.
+    /// The log is damaged before its end, or in the part that recovery begins with.
     #[error("{0}")]
     LogDamaged(Box<LogDamage>),
-    /// A record of a transaction that has to be undone does not say how.
+    /// A record of a transaction that has to be undone lacks its undo.
     #[error(
         "the record at position {} of the log, by transaction {tx}, does not say how it is undone: \
          restore a backup, or read what is intact with `millpond dump --salvage`",
@@ -243,7 +244,7 @@ pub enum Error {
         /// The transaction.
         tx: u64,
     },
-    /// The store was not closed, and its log is not there.
+    /// The store was not closed, and its log is missing.
     #[error(
         "{} is missing or empty, and the store beside it was not shut down: put the log back; without it, \
          `millpond dump --salvage` reads what is intact",
@@ -253,19 +254,19 @@ pub enum Error {
         /// Expected path of the log.
         path: PathBuf,
     },
-    /// The store's file could not be made shorter.
+    /// The store's file could not be cut.
     #[error(transparent)]
     Length(#[from] AllocateError),
-    /// There is no backup.
+    /// The backup failed.
     #[error(transparent)]
     Backup(#[from] BackupError),
     /// The store has no log.
     #[error("{} has no log: it was opened last without one", path.display())]
     NoLog {
-        /// The store.
+        /// Path of the store.
         path: PathBuf,
     },
-    /// The file of the store's log is not there.
+    /// The file of the store's log is missing.
     #[error(
         "{} has no log at {}: a store that was closed needs none and gets a new one when it is \
          opened for writing; one that was not closed needs the log that was beside it",
@@ -273,12 +274,12 @@ pub enum Error {
         log.display()
     )]
     NoLogFile {
-        /// The store.
+        /// Path of the store.
         path: PathBuf,
-        /// Path that the log would have.
+        /// Expected path of the log.
         log: PathBuf,
     },
-    /// A log that is not needed any more is in the way of a new one.
+    /// An old, unneeded log is in the way of a new one.
     #[error("the old log {} cannot be removed ({reason}): remove it", path.display())]
     OldLog {
         /// The file.
@@ -293,19 +294,19 @@ pub enum Error {
         path.display()
     )]
     MustRecover {
-        /// The store.
+        /// Path of the store.
         path: PathBuf,
     },
-    /// A tree of another store.
+    /// The tree belongs to another store.
     #[error("'{name}' is a tree of another store than the transaction's")]
     OtherStore {
         /// The tree.
         name: String,
     },
-    /// The store is open for reading.
+    /// The store is open for reading only.
     #[error("the store is open for reading only")]
     ReadOnly,
-    /// The catalog holds something that this version does not know.
+    /// An entry of the catalog is unknown to this version.
     #[error("the catalog's entry '{name}' cannot be read ({reason}): run `check` on the store")]
     Catalog {
         /// Name of the entry.
@@ -324,7 +325,7 @@ impl fmt::Debug for Error {
 }
 
 impl Error {
-    /// Returns whether the call would have waited for the transaction whose closure it is made in.
+    /// Returns `true` if the call would have waited for the transaction whose closure made it.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -343,7 +344,7 @@ impl Error {
         matches!(self, Error::Txn(TxnError::Lock(error)) if is_own(error))
     }
 
-    /// Returns `true` if a lock timed out: its owner keeps it, or forgot to release it.
+    /// Returns `true` if a lock timed out: its owner still uses it, or forgot to release it.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options, TxnOptions};
@@ -361,16 +362,16 @@ impl Error {
         matches!(self, Error::Txn(error) if error.is_timeout())
     }
 
-    /// Returns whether it lost in a deadlock.
+    /// Returns `true` if the transaction lost in a deadlock.
     pub(crate) fn is_deadlock(&self) -> bool {
         matches!(self, Error::Txn(error) if error.is_deadlock())
     }
 
-    /// Returns whether the same transaction may succeed if it is restarted: it lost in a deadlock,
-    /// waited for a lock for too long, or others have most of the memory or room that it needs. Of
-    /// a snapshot: whether another one may succeed.
+    /// Returns `true` if the same transaction may succeed if it is restarted. It lost in a
+    /// deadlock, waited too long for a lock, or others have most of the memory or room that it
+    /// needs. For a snapshot: whether another one may succeed.
     ///
-    /// [`Error::is_own_transaction`] is not one of these: within the closure another try would fail
+    /// Returns `false` for [`Error::is_own_transaction`]: within the closure another try would fail
     /// as well.
     ///
     /// ```

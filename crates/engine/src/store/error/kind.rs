@@ -1,6 +1,6 @@
-//! The category of an error: one of a few, for programs and for other languages.
+//! Categories of errors: a few, for programs and for other languages.
 //!
-//! The matches have no wildcards: who adds an error says here what it is.
+//! The matches have no wildcards, so that each new error needs a category here.
 
 use std::error::Error as StdError;
 
@@ -37,42 +37,41 @@ use crate::txn::TxnError;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// An option, a policy, a name or an argument that is not possible.
+    /// An option, a policy, a name or an argument is invalid.
     Invalid,
-    /// There is no such store, tree, hash index or heap, and none was to be created.
+    /// The store, tree, hash index or heap does not exist, and was not to be created.
     NotFound,
-    /// There is one already.
+    /// The store, structure or file exists already.
     Exists,
-    /// The structure has another type, another kind, or belongs to another store.
+    /// The structure has another type or another kind, or belongs to another store.
     OtherType,
-    /// A key, a value or a log record that does not fit.
+    /// A key, a value or a log record is too long.
     TooLong,
-    /// Another process, or other handles, have it.
+    /// Another process or another handle uses it.
     InUse,
     /// The store is open for reading only.
     ReadOnly,
-    /// The transaction lost in a deadlock: the same one may succeed if it is restarted.
+    /// The transaction lost in a deadlock: it may succeed if it is restarted.
     Deadlock,
-    /// A lock was waited for too long: the same transaction may succeed if it is restarted.
+    /// A wait for a lock was too long: the transaction may succeed if it is restarted.
     Timeout,
     /// A call outside the transaction needs keys that the thread's own transaction has locked.
     OwnTransaction,
-    /// The transaction, savepoint or snapshot cannot go on.
+    /// The transaction, savepoint or snapshot cannot continue.
     TransactionFailed,
-    /// Memory does not suffice for the request.
+    /// Memory is not enough for the request.
     Memory,
-    /// The device is full. What is stored is intact.
+    /// The device is full. Stored data is intact.
     DiskFull,
     /// The device or the operating system failed.
     Io,
     /// Stored data differs from the data that was written.
     Damaged,
-    /// Something that belongs to the store, such as its log, is missing, or it must be recovered
-    /// first.
+    /// A part of the store, such as its log, is missing, or the store must be recovered first.
     Incomplete,
-    /// The format is one that this version does not know.
+    /// This version does not know the format.
     Version,
-    /// The caller gave up.
+    /// The caller cancelled the call.
     Cancelled,
     /// The store was closed.
     Closed,
@@ -423,7 +422,7 @@ fn of_txn(error: &TxnError) -> ErrorKind {
     }
 }
 
-/// Returns whether there was no room on a disk.
+/// Returns `true` if the device was full.
 pub(in crate::store) fn is_disk_full(error: &TxnError) -> bool {
     of_txn(error) == ErrorKind::DiskFull
 }
@@ -467,7 +466,7 @@ mod tests {
 
     use super::*;
 
-    /// The kind of `error`, below the pool.
+    /// Returns the kind of `error`, below the pool.
     fn stored(error: impl StdError + Send + Sync + 'static) -> ErrorKind {
         Error::Pool(PoolError::Storage(StorageError(Arc::new(error)))).kind()
     }

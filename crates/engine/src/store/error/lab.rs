@@ -1,13 +1,13 @@
-//! Errors of strategies of the laboratory, which users do not meet.
+//! Errors of the laboratory's strategies, which users do not meet.
 
 use crate::store::combinations::CombinationError;
 use crate::store::entry::Structure;
 
-/// A strategy of the laboratory cannot do what was asked for.
+/// A strategy of the laboratory does not support the request.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
-    /// Strategies that are not compiled together.
+    /// These strategies are not compiled together.
     #[error(transparent)]
     Combination(#[from] CombinationError),
     /// `Db` is not compiled for these strategies.
@@ -19,7 +19,7 @@ pub enum LabError {
         /// The strategies.
         combination: String,
     },
-    /// Only trees are compiled for the store's strategies.
+    /// The store's strategies are compiled for trees only.
     #[error(
         "'{name}': no {wanted} is compiled for translation, latching or recording as they are set; \
          leave them as they are by default"
@@ -27,7 +27,7 @@ pub enum LabError {
     TreesOnly {
         /// The name.
         name: String,
-        /// The structure asked for.
+        /// The requested structure.
         wanted: Structure,
     },
     /// The store's strategies have no log and no transactions.

@@ -2,7 +2,7 @@
 pub mod backup;
 mod conversions;
 mod display;
-// `Error` has a file of its own name, as everything else has.
+// `Error` has a file of its own name, like everything else.
 #[allow(clippy::module_inception)]
 mod error;
 pub(in crate::store) mod kind;

@@ -1,12 +1,13 @@
-//! A store over opened files: the pool, what recovery leaves to undo, the first checkpoint,
-//! threads.
+//! Assembly of a store over opened files: the pool, the undo left by recovery, the first
+//! checkpoint, threads.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use millpond_base::PageId;
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::io::{PageStore, SpillFile};
@@ -29,11 +30,11 @@ use crate::store::stats::census::rooms;
 use crate::store::store::{Running, Store};
 use crate::txn::{HistoryMemory, ManagerShare, TransactionManager};
 
-/// Maximum time that a commit with `Durability::Group` waits for others.
+/// Longest wait of a commit with `Durability::Group` for others.
 const GROUP_DELAY: Duration = Duration::from_micros(200);
 
 impl<M: PoolStrategy> Store<M> {
-    /// Options whose budget has a page table if, and only if, there is one.
+    /// Adapts the options: their budget has a page table exactly if the combination has one.
     pub(in crate::store) fn adapted(options: &Options) -> Options {
         let translation = match (M::SWIZZLES, M::HAS_TABLE) {
             (true, false) => TranslationMode::Swizzled,
@@ -109,7 +110,7 @@ impl<M: PoolStrategy> Store<M> {
             alone: (!M::Latching::THREADS).then(|| std::thread::current().id()),
         };
         if let Some(publisher) = &store.publisher {
-            // From now on others can look at it.
+            // From now on other processes can see it.
             publisher.maybe_publish(|| store.stats());
         }
         if let Some(checkpointer) = &store.checkpointer {
@@ -123,7 +124,7 @@ impl<M: PoolStrategy> Store<M> {
         Ok(store)
     }
 
-    /// Ends a recovery, if there was one, and takes the first checkpoint: from then on the log
+    /// Ends a recovery, if there was one, and takes the first checkpoint. From then on the log
     /// determines the store.
     fn begin_log(
         pool: &Arc<Pool<M>>,
@@ -139,7 +140,7 @@ impl<M: PoolStrategy> Store<M> {
         if logged.recovery.is_none()
             && let (Some(root), None) = (catalog_root, pages.catalog_root())
         {
-            // The superblock will say where it is.
+            // The superblock will name it.
             pool.run(|mtr| {
                 mtr.attached(root);
                 Ok(())
@@ -175,7 +176,7 @@ impl<M: PoolStrategy> Store<M> {
     ) -> Result<(), Error> {
         let Some(recovery) = &mut logged.recovery else {
             if !logged.orphans.is_empty() {
-                // A page could not be read when they were to be freed, before the store was closed.
+                // A page of them could not be read before the store was closed.
                 undo::free_orphan(pool, pages, &HashSet::new())?;
             }
             return Ok(());
@@ -200,7 +201,7 @@ impl<M: PoolStrategy> Store<M> {
 
 /// Returns the threads of a store that no other thread has yet.
 fn threads_of<M: PoolStrategy>(store: &mut Store<M>) -> &mut Running<M> {
-    store.running.get_mut().unwrap_or_else(PoisonError::into_inner)
+    store.running.get_mut().past_poison()
 }
 
 fn transaction_manager<M: PoolStrategy>(

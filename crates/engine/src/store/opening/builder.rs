@@ -1,12 +1,12 @@
-//! The one way to open a store, for users and for measurements alike.
+//! The builder of a store, the one way to open it for users and measurements alike.
 //!
 //! ```text
 //! Builder       what to open, and with which options
 //! Prepared      files and log are open, pages are redone; no combination yet
 //! Store<M>      pool, catalog, undo, threads (`assemble.rs`)
 //! ```
-//! Opening checks the options before it touches a file, and closes the file as it was if a later
-//! step fails.
+//! Opening checks the options before it touches a file. If a later step fails, it closes the file
+//! unchanged.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -42,33 +42,34 @@ enum StoreLocation {
     Devices { data: Arc<dyn Device>, log: Arc<dyn Device> },
 }
 
-/// Opens a store, or creates it if there is none and the options allow that.
+/// Opens a store, or creates it if it does not exist and the options allow that.
 pub struct Builder<'o> {
     location: StoreLocation,
     options: &'o Options,
     names: StructureNames,
-    /// For the cache of a second tier, in place of the file that the options name.
+    /// Device for the cache of a second tier, instead of the file in the options.
     fast: Option<Arc<dyn Device>>,
 }
 
 impl<'o> Builder<'o> {
     fn new(location: StoreLocation, options: &'o Options) -> Builder<'o> {
-        // Ids are found in errors, not names, unless `admin` gives them.
+        // Errors show ids instead of names, unless `admin` provides names.
         Builder { location, options, names: |_| BTreeMap::new(), fast: None }
     }
 
-    /// A store in the file at `path`, with its log beside it if the options ask for one.
+    /// Returns a builder for the store in the file at `path`, with its log beside it if the options
+    /// ask for one.
     pub fn file(path: &Path, options: &'o Options) -> Builder<'o> {
         Builder::new(StoreLocation::File(path.to_path_buf()), options)
     }
 
-    /// A store on any device: memory, a faulty or a slow one. It has no log, and its statistics are
-    /// not published.
+    /// Returns a builder for a store on any device: memory, a faulty or a slow one. It has no log,
+    /// and its statistics are not published.
     pub fn device(device: Arc<dyn Device>, options: &'o Options) -> Builder<'o> {
         Builder::new(StoreLocation::Device(device), options)
     }
 
-    /// A store on a device for the data and one for the log.
+    /// Returns a builder for a store on one device for the data and one for the log.
     pub fn devices(
         data: Arc<dyn Device>,
         log: Arc<dyn Device>,
@@ -77,24 +78,24 @@ impl<'o> Builder<'o> {
         Builder::new(StoreLocation::Devices { data, log }, options)
     }
 
-    /// The second tier that the options ask for has its cache on `fast`, not in a file; of a store
+    /// Puts the cache of the second tier in the options on `fast`, instead of a file; for a store
     /// on devices.
     pub fn second_tier_on(self, fast: Arc<dyn Device>) -> Builder<'o> {
         Builder { fast: Some(fast), ..self }
     }
 
-    /// Names structures in errors of a damaged log by `names`.
+    /// Names structures by `names` in errors of a damaged log.
     #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
     pub(crate) fn naming(self, names: StructureNames) -> Builder<'o> {
         Builder { names, ..self }
     }
 
     /// Opens the store in the combination `M`, whatever translation, latching and recording the
-    /// options name. It is recovered if it was not closed.
+    /// options name. A store that was not closed is recovered.
     ///
     /// # Errors
-    /// [`Error`]: options, file, policy or memory will not do; `M` has no log and one was asked for
-    /// on a device of its own.
+    /// [`Error`]: an option, the file, the policy or the memory is unsuitable; or `M` has no log,
+    /// and a device for one was given.
     pub fn open<M: PoolStrategy>(self) -> Result<Arc<Store<M>>, Error> {
         let path = match &self.location {
             StoreLocation::File(path) => path.to_path_buf(),
@@ -124,11 +125,12 @@ impl<'o> Builder<'o> {
         Ok(store)
     }
 
-    /// A pool in the combination `M` over `pages`, as the options ask for, with all kinds of pages
-    /// registered. [`Builder::open`] uses it, and so do measurements of trees that have no catalog.
+    /// Creates a pool in the combination `M` over `pages`, according to the options, with all kinds
+    /// of pages registered. [`Builder::open`] uses it, and so do measurements of trees without a
+    /// catalog.
     ///
     /// # Errors
-    /// [`Error`]: the policy, or its memory, will not do.
+    /// [`Error`]: the policy, or its memory, is unsuitable.
     pub fn pool<M: PoolStrategy>(
         options: &Options,
         plan: &Plan,
@@ -142,7 +144,7 @@ impl<'o> Builder<'o> {
     }
 }
 
-/// Tells the pool of every kind of page that structures have.
+/// Registers every kind of page that structures have.
 pub fn register_kinds<M: PoolStrategy>(pool: &Pool<M>) {
     let kinds = btree::KINDS.into_iter().chain(hash_index::KINDS).chain(heap::KINDS);
     for (page_type, kind) in kinds {
@@ -150,7 +152,7 @@ pub fn register_kinds<M: PoolStrategy>(pool: &Pool<M>) {
     }
 }
 
-/// A page store and its plan: what does not depend on the combination.
+/// A page store and its plan: the parts that do not depend on the combination.
 pub(crate) struct Prepared {
     pub(in crate::store) pages: Arc<PageStore>,
     pub(in crate::store) tier: Option<AnyTier>,
@@ -172,7 +174,7 @@ fn new_page_size(options: &Options) -> Result<PageSize, Error> {
     }
 }
 
-/// A store in a file, while it is opened.
+/// A store in a file, during its opening.
 struct Opening<'o> {
     options: &'o Options,
     names: StructureNames,
@@ -208,7 +210,7 @@ impl Opening<'_> {
         Ok(Prepared { tier, ..prepared }.spill_beside(path, options))
     }
 
-    /// Opens the data file, or creates it; returns whether a store is to be made there.
+    /// Opens the data file, or creates it. Returns `true` if the store is to be created there.
     fn data_file(&self, path: &Path) -> Result<(Arc<FileDevice>, bool), Error> {
         let (options, file) = (self.options, self.options.file_options());
         let length = std::fs::metadata(path).map_or(0, |meta| meta.len());
@@ -225,7 +227,7 @@ impl Opening<'_> {
         Ok((device, is_empty))
     }
 
-    /// Creates the data file; `None` if somebody else has made a store there meanwhile.
+    /// Creates the data file; `None` if another process has created a store there in the meantime.
     fn created_data_file(
         &self,
         path: &Path,
@@ -245,7 +247,7 @@ impl Opening<'_> {
         if device.is_new() {
             self.created.add_data(path, device.clone());
         } else {
-            // Nobody else creates it now: this process has locked it.
+            // Nobody else can create it now: this process has locked it.
             remains::check(path)?;
         }
         Ok(Some(device))
@@ -271,7 +273,8 @@ impl Opening<'_> {
 }
 
 impl Prepared {
-    /// Lets what does not fit into memory go to a file beside the store, which is locked by now.
+    /// Spills data that does not fit into memory to a file beside the store, which is locked by
+    /// now.
     fn spill_beside(self, path: &Path, options: &Options) -> Prepared {
         if options.read_only {
             return self;
@@ -279,8 +282,9 @@ impl Prepared {
         Prepared { spill: Some(SpillFile::beside(path, options.spill_max)), ..self }
     }
 
-    /// Lets what does not fit into its share go to more memory, as the store's file does that is in
-    /// memory. `SPILLED` times the number is enough for what transactions may change.
+    /// Spills data that does not fit into its share to more memory, like the file of the store,
+    /// which is in memory. `SPILLED` times the memory number is enough for the changes of
+    /// transactions.
     fn spill_to_memory(self, options: &Options) -> Prepared {
         const SPILLED: u64 = 4;
         if options.read_only {
@@ -336,7 +340,7 @@ impl Prepared {
         publisher: Option<Arc<Publisher>>,
     ) -> Result<Prepared, Error> {
         let page_size = pages.page_size().bytes() as u32;
-        // Nothing is set aside for a log that is not there.
+        // Nothing is set aside for a missing log.
         let options = options.clone().lab(|lab| lab.log = logged.is_some());
         match options.plan_beside(&SystemRoots::default(), Some(page_size), pages.map_bytes()) {
             Ok(plan) => {
@@ -382,8 +386,8 @@ fn open_or_create(
     Ok(log_open::create(device, log, page_size, placement, compression, &log_options)?)
 }
 
-/// Returns whether the log knows of a store on `device`, which bears no mark of one: a small store
-/// whose superblock is lost looks like one that was never made.
+/// Returns `true` if the log belongs to a store on `device`, which shows no sign of one: a small
+/// store with a lost superblock looks like one that was never created.
 ///
 /// # Errors
 /// The log cannot be opened or read, or a new store must not overwrite it.
@@ -402,7 +406,7 @@ fn is_lost(
     }
 }
 
-/// Returns the sizes of a log's parts, and the bytes of memory that the pool will have.
+/// Returns the sizes of a log's parts, and the bytes of memory of the pool.
 fn log_options(options: &Options, page_size: PageSize) -> Result<(LogOptions, usize), Error> {
     let (page_size, defaults) = (page_size.bytes() as u32, LogOptions::default());
     let plan = options.plan(&SystemRoots::default(), Some(page_size))?;
@@ -412,7 +416,7 @@ fn log_options(options: &Options, page_size: PageSize) -> Result<(LogOptions, us
     Ok((LogOptions { segment_bytes, buffer_bytes, ..defaults }, pool_bytes))
 }
 
-/// A store that only its log makes whole was opened without it.
+/// Converts the error of opening a store without its log, which it needs.
 fn needs_log(error: OpenLogError) -> Error {
     match error {
         OpenLogError::Open(OpenError::NeedsRecovery { path }) => Error::MustRecover { path },

@@ -1,4 +1,4 @@
-//! Opening: the one way to a store in a file or on devices.
+//! Opening of a store, in a file or on devices.
 mod assemble;
 pub mod builder;
 mod remains;

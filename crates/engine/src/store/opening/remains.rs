@@ -1,8 +1,8 @@
-//! Files of a store whose data file is missing, or holds nothing.
+//! Remaining files of a store whose data file is missing, or empty.
 //!
-//! A log holds every commit since the last checkpoint. A new store would need that name for a log
-//! of its own, so it is not created while such a file exists: the data file may come back. An
-//! opening that creates a store and fails removes the files that it created.
+//! A log holds every commit since the last checkpoint, and a new store would need its name. So no
+//! store is created while such a file exists: the data file may come back. An opening that creates
+//! a store and fails removes the files that it created.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,7 @@ fn is_filled(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() > 0)
 }
 
-/// Fails if a file beside `store`, which is missing or empty, belongs to a store. Nothing is
-/// written.
+/// Fails if a file beside `store`, which is missing or empty, belongs to a store. Writes nothing.
 ///
 /// # Errors
 /// [`Error::Remains`]; a log that is in use, or cannot be read.
@@ -53,8 +52,8 @@ pub(super) fn check(store: &Path) -> Result<(), Error> {
     }
 }
 
-/// Fails if `log` holds something that a new store at `store` must not overwrite. The creation of
-/// a store that was interrupted leaves a log, too: it holds nothing.
+/// Fails if `log` holds something that a new store at `store` must not overwrite. An interrupted
+/// creation leaves a log, too: it is empty.
 ///
 /// # Errors
 /// [`Error::Remains`], or the log cannot be read.
@@ -75,7 +74,7 @@ pub(super) fn check_log(store: &Path, log: &Arc<dyn Device>) -> Result<(), Error
 }
 
 /// The files that an opening created. They are removed when this is dropped, unless the store was
-/// opened. The data file stays locked until then: no other process makes a store of it.
+/// opened. The data file stays locked until then, so that no other process creates a store in it.
 #[derive(Default)]
 pub(super) struct Created {
     paths: RefCell<Vec<PathBuf>>,
@@ -83,7 +82,7 @@ pub(super) struct Created {
 }
 
 impl Created {
-    /// Returns whether the data file is new, and with it the store.
+    /// Returns `true` if the data file is new, and the store with it.
     pub(super) fn has_data(&self) -> bool {
         !self.paths.borrow().is_empty()
     }
@@ -94,15 +93,15 @@ impl Created {
         *self.data.borrow_mut() = Some(data);
     }
 
-    /// Adds a file beside it, which did not exist either. The files beside a data file that was
-    /// there before stay: the store may need them by now.
+    /// Adds a file beside it, which did not exist either. Files beside an existing data file stay:
+    /// the store may need them by now.
     pub(super) fn add(&self, path: &Path) {
         if self.has_data() {
             self.paths.borrow_mut().push(path.to_path_buf());
         }
     }
 
-    /// The store is open: its files stay.
+    /// Keeps the files, since the store is open.
     pub(super) fn keep(self) {
         self.paths.borrow_mut().clear();
     }
@@ -110,7 +109,8 @@ impl Created {
 
 impl Drop for Created {
     fn drop(&mut self) {
-        // The data file goes last: as long as there are others, it says what they belong to.
+        // The data file goes last: as long as there are others, it shows which store they belong
+        // to.
         for path in self.paths.borrow().iter().rev() {
             if let Err(error) = std::fs::remove_file(path)
                 && error.kind() != std::io::ErrorKind::NotFound

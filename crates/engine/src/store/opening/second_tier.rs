@@ -1,4 +1,4 @@
-//! The second tier of a store that is opened.
+//! The second tier of a store during its opening.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::store::opening::remains::Created;
 use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::{Options, TierPlan};
 
-/// A store's device, and the same as a second tier if it has one.
+/// A store's device, and the second tier in it, if it has one.
 pub(super) struct Tiered {
     pub(super) device: Arc<dyn Device>,
     pub(super) tier: Option<AnyTier>,
@@ -29,10 +29,10 @@ impl Tiered {
 }
 
 /// Puts a second tier above `device`, if the options ask for one; its cache is on `fast`, or in the
-/// file that they name. A store that is made there will have pages of `new_page_size`.
+/// file in the options. A store that is created there will have pages of `new_page_size`.
 ///
 /// # Errors
-/// The tier cannot be. What is wrong with the store is found out when it is opened.
+/// The tier cannot be opened. Faults of the store are found when it is opened.
 pub(super) fn tiered(
     device: Arc<dyn Device>,
     created: Option<&Created>,
@@ -53,8 +53,8 @@ pub(super) fn tiered(
         match superblock_of(&*device, None) {
             Ok(block) => (block.page_size, unit_of(block.page_size, block.compression)),
             Err(_) => {
-                // It may be the mark that cannot be read: then the cache says whose it is, and a
-                // device that is not whole is not opened, or made anew, by itself.
+                // The mark may be the unreadable part. Then the cache shows whose it is, and an
+                // incomplete device is not opened, or formatted, on its own.
                 if let Some(fast) = cache_there(fast, &asked.path, &options.file_options())? {
                     BackTier::is_pair(&*device, &*fast)?;
                 }
@@ -83,7 +83,7 @@ pub(super) fn tiered(
     Ok(Tiered { device: tier.device(), tier: Some(tier) })
 }
 
-/// A store whose tier wrote back when it was used last gets what it has not.
+/// Writes the cached data of a store whose tier wrote back at its last use to the store's device.
 fn make_whole(
     device: &Arc<dyn Device>,
     fast: &Arc<dyn Device>,
@@ -95,7 +95,7 @@ fn make_whole(
     Ok(tier.give_up()?)
 }
 
-/// The cache's device, if it is given, or there is a file.
+/// Returns the cache's device, if it is given, or its file exists.
 fn cache_there(
     fast: Option<Arc<dyn Device>>,
     path: &Path,
@@ -110,7 +110,7 @@ fn cache_there(
     Ok(Some(Arc::new(FileDevice::open(path, &options)?)))
 }
 
-/// Returns the unit of which offsets and lengths of pages are multiples.
+/// Returns the unit of the offsets and lengths of pages.
 fn unit_of(page_size: PageSize, compression: Compression) -> usize {
     match compression {
         Compression::None => page_size.bytes(),
@@ -140,7 +140,7 @@ fn open_file(
     };
     let mut device = open(options)?;
     if !u64::from(tier.unit).is_multiple_of(device.alignment().offset) {
-        // Compressed pages are shorter than what the device takes at once.
+        // Compressed pages are shorter than the device's unit of I/O.
         drop(device);
         device = open(&FileOptions { direct: false, ..options.clone() })?;
     }
@@ -148,7 +148,7 @@ fn open_file(
     Ok(Arc::new(device))
 }
 
-/// Returns an identity of a closed store, which any write to it changes.
+/// Returns an identity of a closed store, which any write to the store changes.
 fn identity(below: &dyn Device) -> Option<Identity> {
     let superblock = superblock_of(below, None).ok().filter(|block| block.clean)?;
     let mut identity = Identity::default();

@@ -1,4 +1,4 @@
-//! One memory number, split: how many frames it gives once everything else is paid for.
+//! The memory budget: splits one number, and computes the frames that remain after all other parts.
 //!
 //! ```text
 //! fixed          counters, latency histograms, tables of reads in flight and of epochs
@@ -13,8 +13,8 @@
 //! write buffers  64 pages: what is on its way out is copied, so that nobody waits for the device
 //!                under a latch
 //! ```
-//! All of it is charged at its largest, so that the process stays within the number whatever
-//! happens; what a cautious charge leaves over is less than one frame and the slack of ghosts.
+//! Each part is charged at its largest, so that the process always stays within the number.
+//! Cautious charges leave less than one frame unused, and the slack of ghosts.
 
 use millpond_policies::chosen::ChosenPolicy;
 
@@ -23,13 +23,13 @@ use crate::pool::writeback::write::Writes;
 use crate::pool::{FRAME_HEADER_BYTES, Optimistic};
 use crate::store::options::choices::TranslationMode;
 
-/// Frames that a pool has at least: the pages that one operation holds at a time, times a few
+/// Minimum number of frames of a pool: the pages that one operation holds at a time, times a few
 /// threads, and a cooling stage.
 pub const FRAMES_MIN: u32 = 64;
-/// Frames that a pool has at most.
+/// Maximum number of frames of a pool.
 pub const FRAMES_MAX: u32 = i32::MAX.cast_unsigned();
-/// Charged for everything that does not depend on the size of the pool. Histograms of a thread slot
-/// take 39 KiB, of which this covers 24.
+/// Bytes charged for everything that does not depend on the size of the pool. Histograms of a
+/// thread slot take 39 KiB; this covers 24 of them.
 pub const FIXED_BYTES: u64 = 1 << 20;
 
 const LIST_BYTES: u64 = 24;
@@ -45,19 +45,19 @@ pub enum BudgetError {
          {minimum}; each thread that uses the store takes up to 400 KiB more"
     )]
     TooSmall {
-        /// The number given, in bytes.
+        /// The requested number, in bytes.
         memory: u64,
-        /// Bytes of a page.
+        /// Bytes per page.
         page_size: u32,
-        /// The least number that works, in bytes.
+        /// Smallest number that works, in bytes.
         minimum: u64,
     },
-    /// The policy would outgrow any number.
+    /// The policy could outgrow any number.
     #[error(
         "policy '{policy}' may keep ghosts without bound: give its parameter a limit, such as 2x"
     )]
     Unbounded {
-        /// The policy as it was written.
+        /// The policy with its parameters, as written.
         policy: String,
     },
 }
@@ -65,47 +65,46 @@ pub enum BudgetError {
 /// The parts of a store that need memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand<'a> {
-    /// Bytes of a page.
+    /// Bytes per page.
     pub page_size: u32,
-    /// The translation, which decides if there is a page table.
+    /// The translation, which decides whether there is a page table.
     pub translation: TranslationMode,
     /// The policy whose state must fit.
     pub policy: &'a ChosenPolicy,
-    /// Bytes that tell where pages are.
+    /// Bytes of the page map.
     pub map_bytes: u64,
-    /// Bytes that a second tier takes.
+    /// Bytes of the second tier's tables and policy.
     pub tier_bytes: u64,
-    /// Bytes for the log's buffer.
+    /// Bytes of the log's buffer.
     pub log_bytes: u64,
-    /// Bytes for locks.
+    /// Bytes of locks.
     pub lock_bytes: u64,
-    /// Bytes for the versions that snapshots need, and for the undo of transactions.
+    /// Bytes of versions for snapshots, and of undo for transactions.
     pub version_bytes: u64,
 }
 
 /// Memory of each part of a store, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
-    /// Frames of the pool.
+    /// Number of frames of the pool.
     pub frames: u32,
-    /// Headers and pages.
+    /// Bytes of headers and pages.
     pub pool_bytes: u64,
-    /// Lists of frames.
+    /// Bytes of lists of frames.
     pub list_bytes: u64,
-    /// The page table, 0 without.
+    /// Bytes of the page table, or 0 without one.
     pub table_bytes: u64,
-    /// The policy's lists and ghosts, at most.
+    /// Maximum bytes of the policy's lists and ghosts.
     pub policy_bytes: u64,
-    /// Pages on their way out.
+    /// Bytes of pages being written.
     pub write_buffer_bytes: u64,
-    /// The page map, as large as it is when the store is opened; 0 where pages are written in
-    /// place.
+    /// Bytes of the page map at its size when the store is opened; 0 if pages are written in place.
     pub map_bytes: u64,
-    /// Tables and policy of the second tier; 0 without one.
+    /// Bytes of the second tier's tables and policy; 0 without one.
     pub tier_bytes: u64,
-    /// Records of the log that are not durable yet; 0 without a log.
+    /// Bytes of log records that are not durable yet; 0 without a log.
     pub log_bytes: u64,
-    /// Locks of transactions, at most; 0 without locks.
+    /// Maximum bytes of transactions' locks; 0 without locks.
     pub lock_bytes: u64,
     /// Maximum memory of entry versions, for snapshots and for the undo of transactions; 0 without
     /// locks.
@@ -115,7 +114,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// All of it together.
+    /// Returns the sum of all parts.
     pub fn total(&self) -> u64 {
         let parts = [
             self.pool_bytes,
@@ -165,7 +164,7 @@ impl Budget {
         })
     }
 
-    /// The most frames that `memory` bytes give.
+    /// Returns the budget with the most frames that `memory` bytes allow.
     ///
     /// # Errors
     /// [`BudgetError`] when even [`FRAMES_MIN`] frames do not fit, or nothing ever would.
@@ -175,7 +174,7 @@ impl Budget {
             let page_size = demand.page_size;
             return Err(BudgetError::TooSmall { memory, page_size, minimum: best.total() });
         }
-        // `best` always fits, `too_many` never does: so the answer fits even if some policy's
+        // `best` always fits, `too_many` never does. So the result fits even if some policy's
         // ghosts should not grow with the pool.
         let by_pages = memory / u64::from(demand.page_size.max(1)) + 1;
         let mut too_many = u32::try_from(by_pages).unwrap_or(u32::MAX).min(FRAMES_MAX + 1);

@@ -1,5 +1,5 @@
-//! The switches of [`Options`](crate::Options) as words: each can be read from a
-//! command line and is printed as it is read.
+//! The choices of [`Options`](crate::Options) as words: each can be parsed from a command line, and
+//! prints as it is parsed.
 
 use millpond_policies::choice;
 use millpond_policies::config::Param;
@@ -27,9 +27,9 @@ choice! {
         /// warning.
         #[default]
         Auto = "auto",
-        /// Or the store does not open.
+        /// Direct I/O; without it the store does not open.
         On = "on",
-        /// Never: pages are then held in memory twice, and the memory number is not honest.
+        /// Never: pages are then in memory twice, and the process exceeds its memory number.
         Off = "off",
     }
 }
@@ -58,7 +58,7 @@ choice! {
         Optimistic = "optimistic",
         /// Readers latch every page that they pass.
         Latched = "latched",
-        /// Not at all: one thread only.
+        /// No latches: for one thread only.
         None = "none",
     }
 }

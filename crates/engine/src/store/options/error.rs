@@ -9,7 +9,7 @@ use crate::store::options::policy_choice::PolicyError;
 
 use crate::store::options::limits::*;
 
-/// Options that cannot be.
+/// Invalid options.
 ///
 /// ```
 /// use millpond::{Options, error::OptionsError};
@@ -18,26 +18,26 @@ use crate::store::options::limits::*;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionsError {
-    /// Not a page size.
+    /// The page size is invalid.
     #[error(
         "page_size cannot be {page_size}: choose a power of two from {least} to {PAGE_SIZE_MAX}"
     )]
     PageSize {
-        /// The size given, in bytes.
+        /// The requested size, in bytes.
         page_size: u32,
-        /// The least there is, in bytes.
+        /// Smallest allowed size, in bytes.
         least: u32,
     },
-    /// The policy cannot be.
+    /// The policy is invalid.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// The policy of the second tier cannot be.
+    /// The policy of the second tier is invalid.
     #[error("in second_tier: {0}")]
     TierPolicy(PolicyError),
-    /// The second tier is too small, or cannot be.
+    /// The second tier is too small, or unsuitable.
     #[error("in second_tier: {0}")]
     Tier(TierError),
-    /// The memory does not suffice.
+    /// The memory is not enough.
     #[error(transparent)]
     Budget(#[from] BudgetError),
     /// A number is out of its range.
@@ -45,56 +45,56 @@ pub enum OptionsError {
     OutOfRange {
         /// Name of the option.
         knob: &'static str,
-        /// The number given.
+        /// The requested number.
         value: u32,
-        /// The least it can be.
+        /// Smallest allowed number.
         least: u32,
-        /// The most it can be.
+        /// Largest allowed number.
         most: u32,
     },
-    /// Without latches there may be one thread only, and eviction has threads of its own.
+    /// Without latches only one thread is allowed, and eviction would add threads.
     #[error(
         "latching = none is for one thread, and eviction = {eviction} starts more: set eviction \
          = worker"
     )]
     NotAlone {
-        /// The eviction asked for.
+        /// The requested eviction.
         eviction: EvictionMode,
     },
-    /// Pages are to be cleaned by the dirty share, and no thread would.
+    /// Pages are to be cleaned by the dirty share, and there is no thread for it.
     #[error(
         "lab.cleaning makes page cleaners of eviction threads, and eviction = {eviction}: set \
          eviction = threads(N)"
     )]
     NoCleaners {
-        /// The eviction asked for.
+        /// The requested eviction.
         eviction: EvictionMode,
     },
-    /// Neighbours of a page are to be written with it, and nothing finds them.
+    /// Neighbours of a page are to be written with it, and cannot be found.
     #[error(
         "lab.cleaning writes neighbours, which are found by their ids, and translation = \
          {translation}: set translation = hashed"
     )]
     NoNeighbours {
-        /// The translation asked for.
+        /// The requested translation.
         translation: TranslationMode,
     },
-    /// Misses are to read ahead, and no thread would do it.
+    /// Misses are to read ahead, and there is no thread for it.
     #[error(
         "lab.read_ahead reads pages on the thread that writes in the background, beside all \
          others: set lab.background_writer = true, and latching = optimistic or latched"
     )]
     NoReader,
-    /// Syncs are to be deferred or not, and the store would not be in place or not logged.
+    /// A sync mode was requested for a store that is out of place or has no log.
     #[error(
         "lab.sync_mode = {sync_mode} is for stores in place that have a log: set \
          lab.placement = InPlace and lab.log = true"
     )]
     NotInPlace {
-        /// When syncs were asked for.
+        /// The requested sync mode.
         sync_mode: SyncMode,
     },
-    /// `direct_io = on`, and the file system cannot.
+    /// `direct_io = on`, and the file system does not support it.
     #[error(
         "the file system cannot bypass the page cache, and direct_io = on asks for it: set \
          direct_io = auto, or move the store"

@@ -1,17 +1,17 @@
 //! Memory that this process may use: the machine's, or less if a control group limits it.
 //!
-//! A container sees all of the machine's memory in `/proc/meminfo` and is killed long before it
-//! has used it. Its limit stands in files of its control group, and of every group above, each of
-//! which counts:
+//! A container sees all of the machine's memory in `/proc/meminfo` and is killed long before it has
+//! used it. Its limits are in files of its control group and of every group above, and the lowest
+//! counts:
 //!
 //! - version 2: `memory.max` (the kill) and `memory.high` (the kernel slows the process down to
 //!   a crawl) below `/sys/fs/cgroup` and the path that `/proc/self/cgroup` gives with `0::`;
 //! - version 1: `memory.limit_in_bytes` below `/sys/fs/cgroup/memory` and the path given with
 //!   the controller `memory`. "No limit" is a number near 2⁶³ there.
 //!
-//! Inside a container, the path is often the one outside, and does not exist; the group's files
-//! then lie at the root of the mount. So missing files are passed over on the way up. Whatever
-//! cannot be read sets no limit: a store must open on systems that have none of this.
+//! Inside a container, the path is often the one outside, and does not exist. The group's files are
+//! then at the root of the mount, so missing files are skipped on the way up. An unreadable file
+//! sets no limit: a store must open on systems that have none of this.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -19,7 +19,7 @@ use std::path::{Component, Path, PathBuf};
 /// Version 1 writes "no limit" as 2⁶³ − 1, rounded down to a page.
 const ABSURD: u64 = 1 << 62;
 
-/// Taken as the limit's quarter where no limit and no size of the machine can be found out.
+/// Assumed quarter of the limit if neither a limit nor the size of the machine can be found.
 const DEFAULT_MEMORY_UNKNOWN: u64 = 256 << 20;
 
 /// Root folders of the system's files.
@@ -37,30 +37,30 @@ impl Default for SystemRoots {
     }
 }
 
-/// The least of all limits.
+/// The lowest of all limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryLimit {
-    /// In bytes.
+    /// The limit in bytes.
     pub bytes: u64,
-    /// The file that states the limit.
+    /// The file with the limit.
     pub source: PathBuf,
 }
 
 impl SystemRoots {
-    /// The limit of this process: the least of the machine's memory and of the limits of its
-    /// control groups. `None` when nothing could be read.
+    /// Returns the limit of this process: the lowest of the machine's memory and of the limits of
+    /// its control groups. `None` if nothing could be read.
     pub fn memory_limit(&self) -> Option<MemoryLimit> {
         let machine = self.machine_memory();
         machine.into_iter().chain(self.group_limits()).min_by_key(|limit| limit.bytes)
     }
 
-    /// The memory that a store takes where its options name none: a quarter of
-    /// [`SystemRoots::memory_limit`], or 256 MiB if there is nothing to take a quarter of.
+    /// Returns the default memory of a store: a quarter of [`SystemRoots::memory_limit`], or 256
+    /// MiB if the limit is unknown.
     ///
-    /// A quarter and not more, because a store is embedded: the program around it has its own
-    /// data, it may open a second store, and to be killed is worse than to miss. A quarter and
-    /// not some fixed amount, because most users never set it. It is a bound: frames that are not
-    /// needed are never touched, unless `prefault` asks for it.
+    /// It is no more than a quarter because a store is embedded. The program around it has its own
+    /// data and may open a second store, and being killed is worse than a miss. It is a quarter
+    /// instead of a fixed amount because most users never set it. It is a bound: frames that are
+    /// not needed are never touched, unless `prefault` asks for it.
     pub fn default_memory(&self) -> u64 {
         self.memory_limit().map_or(DEFAULT_MEMORY_UNKNOWN, |limit| limit.bytes / 4)
     }
@@ -98,12 +98,12 @@ impl SystemRoots {
 
 /// Returns the limits in `files` of the group `path` below `root`, and of every group above it.
 fn limits_above(root: &Path, path: &str, files: &[&str]) -> Vec<MemoryLimit> {
-    // A group outside of the namespace is shown as `/../other`: what is below the mount counts.
+    // A group outside of the namespace is shown as `/../other`: the part below the mount counts.
     let names = Path::new(path).components().filter(|c| matches!(c, Component::Normal(_)));
     let inside: PathBuf = names.collect();
     let read = |source: PathBuf| {
         let text = fs::read_to_string(&source).ok()?;
-        // "max", the word for no limit, is no number.
+        // "max" means no limit, and is not a number.
         let bytes = text.trim().parse().ok().filter(|bytes| *bytes < ABSURD)?;
         Some(MemoryLimit { bytes, source })
     };
@@ -115,7 +115,7 @@ fn limits_above(root: &Path, path: &str, files: &[&str]) -> Vec<MemoryLimit> {
 mod tests {
     use super::*;
 
-    /// A made-up system of these files.
+    /// Creates a made-up system of these files.
     fn system(files: &[(&str, &str)]) -> (tempfile::TempDir, SystemRoots) {
         let dir = tempfile::tempdir().unwrap();
         for (path, text) in files {

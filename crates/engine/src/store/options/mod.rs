@@ -6,7 +6,7 @@ mod error;
 mod lab;
 mod limits;
 pub mod memory_limit;
-// `Options` has a file of its own name, as everything else has.
+// `Options` has a file of its own name, like everything else.
 #[allow(clippy::module_inception)]
 mod options;
 pub mod own_policy;

@@ -1,8 +1,8 @@
 //! Options for opening a store. Most users set [`Options::memory`], if anything.
 //!
-//! Twelve knobs are for users; what only measurements turn lies under [`Lab`]. Values are
-//! checked together when the store is opened, or by [`Options::check`]: setters never fail, so that
-//! they chain.
+//! Twelve options are for users; those for measurements only are in [`Lab`]. Values are checked
+//! together when the store is opened, or by [`Options::check`]. Setters never fail, so that they
+//! chain.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,48 +32,49 @@ use crate::txn::Durability;
 #[non_exhaustive]
 pub struct Options {
     /// Bytes of memory for everything: pages, their headers, tables, buffers and the policy's
-    /// state. On top come some 8 KiB for each tree, hash index or heap that was asked for since the
-    /// store was opened, and up to 400 KiB for each thread that uses it. Default: a quarter of what
-    /// the process may use (memory of the machine, control groups, limits).
+    /// state. Not included are some 8 KiB for each tree, hash index or heap that was opened since
+    /// the store was opened, and up to 400 KiB for each thread that uses it. Default: a quarter of
+    /// the memory that the process may use (memory of the machine, control groups, limits).
     pub memory: Option<u64>,
     /// Bytes of a page, a power of two from 4096 to 65536; fixed when the store is created.
     /// Default: that of the store, 4096 for a new one.
     pub page_size: Option<u32>,
     /// Compression of pages in a store that is created with a log; an existing store keeps its own.
-    /// A compressed store is smaller, and takes more CPU time for each page that is read or
-    /// written. Default: no compression.
+    /// A compressed store is smaller, and takes more CPU time for each page read or written.
+    /// Default: no compression.
     pub compression: Compression,
-    /// The replacement policy as `millpond policies` lists them, such as `watt(write_weight=2)`.
+    /// The replacement policy, such as `watt(write_weight=2)`: `tide`, `watt`, `lru`, `clock` or
+    /// `random`. With the cargo feature `all-policies`, any that `millpond policies` lists.
     /// Default: `tide`.
     pub policy: String,
-    /// Policies of the user's own, which [`Options::policy`](Options#structfield.policy) may name.
+    /// The program's own policies, which [`Options::policy`](Options#structfield.policy) may name.
     /// Default: none.
     pub own_policies: OwnPolicies,
     /// Open for reading only; the store must exist. Default: no.
     pub read_only: bool,
-    /// Create the store if there is none, unless `read_only`. Default: yes.
+    /// Create the store if it does not exist, unless `read_only`. Default: yes.
     pub create_if_missing: bool,
     /// A cache of the store's pages on a faster device than the store's own. Has no effect on a
-    /// store that is open for reading only; one whose second tier writes back cannot be opened so.
-    /// Default: none.
+    /// store that is open for reading only; a store whose second tier writes back cannot be opened
+    /// for reading only. Default: none.
     pub second_tier: Option<SecondTierOptions>,
-    /// When a transaction's commit is durable, unless the transaction's own options state it.
-    /// Default: when the call returns. Calls outside transactions are always `async`.
+    /// Durability of commits, unless the transaction's own options set it. Default: durable when
+    /// the call returns. Calls outside transactions are always `async`.
     pub durability: Durability,
-    /// Bytes of log that a recovery may have to read, about: checkpoints are begun at half of it,
-    /// and writers wait for them at the whole. Default: 512 MiB.
+    /// Approximate bytes of log that a recovery may have to read. Checkpoints begin at half of it,
+    /// and at all of it writers wait for them. Default: 512 MiB.
     pub log_gap: u64,
-    /// Limit in bytes of the spill file beside the store, which has the store's name with `-spill`
-    /// behind. It takes former versions of entries, for snapshots and for transactions that may be
-    /// rolled back, that do not fit into memory. It is made when it is needed, and removed when the
-    /// store is closed. 0: there is none; snapshots are lost instead, and transactions that change
-    /// too much fail. In a store in memory it is memory, four times [`Options::memory`] at most.
-    /// Default: 16 GiB.
+    /// Maximum bytes of the spill file beside the store, which has the store's name with the suffix
+    /// `-spill`. The file takes former versions of entries that do not fit into memory, for
+    /// snapshots and for transactions that may be rolled back. It is created on demand, and removed
+    /// when the store is closed. With 0 there is no such file: snapshots are lost instead, and
+    /// transactions that change too much fail. In a store in memory it is memory, at most four
+    /// times [`Options::memory`]. Default: 16 GiB.
     pub spill_max: u64,
     /// Operations that take at least this long are reported to `tracing`, as an event that names
     /// the operation: calls, commits, waits for locks, reads and writes of pages, syncs of the log.
-    /// Of calls that touch memory only, one in 64 is timed, and so only one in 64 is reported.
-    /// Default: a second.
+    /// Of calls in memory only, one in 64 is timed, so only one in 64 can be reported. Default: a
+    /// second.
     pub slow_after: Duration,
     /// Receiver of the progress of a recovery. Default: none.
     pub recovery_watch: RecoveryWatch,
@@ -102,19 +103,8 @@ impl Default for Options {
     }
 }
 
-macro_rules! setters {
-    ($($(#[$doc:meta])* $name:ident: $ty:ty => $value:expr;)*) => {$(
-        $(#[$doc])*
-        #[must_use]
-        pub fn $name(mut self, $name: $ty) -> Self {
-            self.$name = $value;
-            self
-        }
-    )*};
-}
-
 impl Options {
-    /// The defaults.
+    /// Returns the default options.
     ///
     /// ```
     /// use millpond::Options;
@@ -124,116 +114,158 @@ impl Options {
         Options::default()
     }
 
-    setters! {
-        /// Sets [`Options::memory`](#structfield.memory), in bytes.
-        ///
-        /// ```
-        /// use millpond::Options;
-        /// assert_eq!(Options::new().memory(1 << 30).memory, Some(1 << 30));
-        /// ```
-        memory: u64 => Some(memory);
-        /// Sets [`Options::page_size`](#structfield.page_size), in bytes.
-        ///
-        /// ```
-        /// use millpond::Options;
-        /// Options::new().page_size(8192).check().unwrap();
-        /// assert!(Options::new().page_size(5000).check().is_err());
-        /// ```
-        page_size: u32 => Some(page_size);
-        /// Sets [`Options::compression`](#structfield.compression).
-        ///
-        /// ```
-        /// use millpond::{Compression, Options};
-        /// Options::new().compression(Compression::Lz4).check().unwrap();
-        /// ```
-        compression: Compression => compression;
-        /// Sets [`Options::policy`](#structfield.policy).
-        ///
-        /// ```
-        /// use millpond::Options;
-        /// Options::new().policy("watt(write_weight=2)").check().unwrap();
-        /// ```
-        policy: impl Into<String> => policy.into();
-        /// Sets [`Options::own_policies`](#structfield.own_policies).
-        ///
-        /// ```
-        /// use millpond::{Options, OwnPolicies};
-        /// use millpond_policies::policy::Lru; // a policy of your own, usually
-        /// let own = OwnPolicies::default().with::<Lru>();
-        /// Options::new().own_policies(own).policy("lru").check().unwrap();
-        /// ```
-        own_policies: OwnPolicies => own_policies;
-        /// Sets [`Options::read_only`](#structfield.read_only).
-        ///
-        /// ```
-        /// use millpond::{Db, Error, Options};
-        /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-        /// # let folder = tempfile::tempdir()?;
-        /// let path = folder.path().join("pond.mp");
-        /// let options = Options::new().memory(16 << 20);
-        /// let db = Db::open(&path, options.clone())?;
-        /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
-        /// db.close()?;
-        /// let db = Db::open(&path, options.read_only(true))?;
-        /// let birds = db.tree::<String, u32>("birds")?;
-        /// assert_eq!(birds.get("heron")?, Some(3));
-        /// assert!(matches!(birds.put("heron", &4), Err(Error::ReadOnly)));
-        /// # Ok(()) }
-        /// ```
-        read_only: bool => read_only;
-        /// Sets [`Options::create_if_missing`](#structfield.create_if_missing).
-        ///
-        /// ```
-        /// use millpond::{Db, Error, Options};
-        /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-        /// # let folder = tempfile::tempdir()?;
-        /// let options = Options::new().create_if_missing(false);
-        /// let missing = Db::open(folder.path().join("pond.mp"), options);
-        /// assert!(matches!(missing, Err(Error::NoStore { .. })));
-        /// # Ok(()) }
-        /// ```
-        create_if_missing: bool => create_if_missing;
-        /// Sets [`Options::durability`](#structfield.durability).
-        ///
-        /// ```
-        /// # use millpond::{Db, Durability, Error, Options};
-        /// # fn main() -> Result<(), Error> {
-        /// let db = Db::in_memory(Options::new().memory(16 << 20).durability(Durability::Async))?;
-        /// assert_eq!(db.durability(), Durability::Async);
-        /// # Ok(()) }
-        /// ```
-        durability: Durability => durability;
-        /// Sets [`Options::log_gap`](#structfield.log_gap), in bytes.
-        ///
-        /// ```
-        /// use millpond::Options;
-        /// // A recovery reads 64 MiB of log, about.
-        /// Options::new().log_gap(64 << 20).check().unwrap();
-        /// ```
-        log_gap: u64 => log_gap;
-        /// Sets [`Options::spill_max`](#structfield.spill_max), in bytes.
-        ///
-        /// ```
-        /// use millpond::Options;
-        /// Options::new().spill_max(0).check().unwrap(); // no file beside the store
-        /// ```
-        spill_max: u64 => spill_max;
-        /// Sets [`Options::slow_after`](#structfield.slow_after).
-        ///
-        /// ```
-        /// use millpond::Options;
-        /// use std::time::Duration;
-        /// Options::new().slow_after(Duration::from_millis(20)).check().unwrap();
-        /// ```
-        slow_after: Duration => slow_after;
+    /// Sets [`Options::memory`](#structfield.memory), in bytes.
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// assert_eq!(Options::new().memory(1 << 30).memory, Some(1 << 30));
+    /// ```
+    #[must_use]
+    pub fn memory(self, memory: u64) -> Options {
+        Options { memory: Some(memory), ..self }
     }
 
-    /// Sets [`Options::second_tier`](#structfield.second_tier): `bytes` of the file at `path`,
-    /// which is made if it is not there, are a cache of pages under `policy`, such as `tq`,
+    /// Sets [`Options::page_size`](#structfield.page_size), in bytes.
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// Options::new().page_size(8192).check().unwrap();
+    /// assert!(Options::new().page_size(5000).check().is_err());
+    /// ```
+    #[must_use]
+    pub fn page_size(self, page_size: u32) -> Options {
+        Options { page_size: Some(page_size), ..self }
+    }
+
+    /// Sets [`Options::compression`](#structfield.compression).
+    ///
+    /// ```
+    /// use millpond::{Compression, Options};
+    /// Options::new().compression(Compression::Lz4).check().unwrap();
+    /// ```
+    #[must_use]
+    pub fn compression(self, compression: Compression) -> Options {
+        Options { compression, ..self }
+    }
+
+    /// Sets [`Options::policy`](#structfield.policy).
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// Options::new().policy("watt(write_weight=2)").check().unwrap();
+    /// ```
+    #[must_use]
+    pub fn policy(self, policy: impl Into<String>) -> Options {
+        Options { policy: policy.into(), ..self }
+    }
+
+    /// Sets [`Options::own_policies`](#structfield.own_policies).
+    ///
+    /// ```
+    /// use millpond::{Options, OwnPolicies};
+    /// use millpond_policies::policy::Lru; // a policy of your own, usually
+    /// let own = OwnPolicies::default().with::<Lru>();
+    /// Options::new().own_policies(own).policy("lru").check().unwrap();
+    /// ```
+    #[must_use]
+    pub fn own_policies(self, own_policies: OwnPolicies) -> Options {
+        Options { own_policies, ..self }
+    }
+
+    /// Sets [`Options::read_only`](#structfield.read_only).
+    ///
+    /// ```
+    /// use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("pond.mp");
+    /// let options = Options::new().memory(16 << 20);
+    /// let db = Db::open(&path, options.clone())?;
+    /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+    /// db.close()?;
+    /// let db = Db::open(&path, options.read_only(true))?;
+    /// let birds = db.tree::<String, u32>("birds")?;
+    /// assert_eq!(birds.get("heron")?, Some(3));
+    /// assert!(matches!(birds.put("heron", &4), Err(Error::ReadOnly)));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn read_only(self, read_only: bool) -> Options {
+        Options { read_only, ..self }
+    }
+
+    /// Sets [`Options::create_if_missing`](#structfield.create_if_missing).
+    ///
+    /// ```
+    /// use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// let options = Options::new().create_if_missing(false);
+    /// let missing = Db::open(folder.path().join("pond.mp"), options);
+    /// assert!(matches!(missing, Err(Error::NoStore { .. })));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn create_if_missing(self, create_if_missing: bool) -> Options {
+        Options { create_if_missing, ..self }
+    }
+
+    /// Sets [`Options::durability`](#structfield.durability).
+    ///
+    /// ```
+    /// # use millpond::{Db, Durability, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Db::in_memory(Options::new().memory(16 << 20).durability(Durability::Async))?;
+    /// assert_eq!(db.durability(), Durability::Async);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn durability(self, durability: Durability) -> Options {
+        Options { durability, ..self }
+    }
+
+    /// Sets [`Options::log_gap`](#structfield.log_gap), in bytes.
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// // A recovery reads 64 MiB of log, about.
+    /// Options::new().log_gap(64 << 20).check().unwrap();
+    /// ```
+    #[must_use]
+    pub fn log_gap(self, log_gap: u64) -> Options {
+        Options { log_gap, ..self }
+    }
+
+    /// Sets [`Options::spill_max`](#structfield.spill_max), in bytes.
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// Options::new().spill_max(0).check().unwrap(); // no file beside the store
+    /// ```
+    #[must_use]
+    pub fn spill_max(self, spill_max: u64) -> Options {
+        Options { spill_max, ..self }
+    }
+
+    /// Sets [`Options::slow_after`](#structfield.slow_after).
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// use std::time::Duration;
+    /// Options::new().slow_after(Duration::from_millis(20)).check().unwrap();
+    /// ```
+    #[must_use]
+    pub fn slow_after(self, slow_after: Duration) -> Options {
+        Options { slow_after, ..self }
+    }
+
+    /// Sets [`Options::second_tier`](#structfield.second_tier). `bytes` of the file at `path`,
+    /// which is created if it does not exist, are a cache of pages under `policy`, such as `tq`,
     /// between memory and the store's file. Unless it writes back ([`Options::write_back`]), the
-    /// store is whole without it: the file may be lost or removed while the store is closed. What
-    /// is kept of it in memory is part of [`Options::memory`](#structfield.memory): 130
-    /// bytes for each page with `t2-lru`, 330 with `tq`.
+    /// store is complete without it: the file may be lost or removed while the store is closed. Its
+    /// tables in memory are part of [`Options::memory`](#structfield.memory): 130 bytes for each
+    /// page with `t2-lru`, 330 with `tq`. Other policies than `t2-lru`, `tq`, `tide-io` and those
+    /// of [`Options::policy`](#structfield.policy) need the cargo feature `all-policies`.
     ///
     /// ```
     /// use millpond::{Db, Options};
@@ -259,12 +291,13 @@ impl Options {
     }
 
     /// Sets write-back: written pages stay in the second tier's cache, and reach the store's file
-    /// later, most of them never. For a cache on a device as reliable as the store's own. Without a
-    /// second tier the option has no effect.
+    /// later, most of them never. Use it only with a cache on a device as reliable as the store's
+    /// own. Without a second tier the option has no effect.
     ///
-    /// The two files are one store then. The store's alone is refused, also after the store was
-    /// closed, and without the cache's what was written last is lost. A store that is opened with
-    /// the same second tier without write-back gets everything first, and is whole.
+    /// The two files are one store then. The store's file alone is refused, also after the store
+    /// was closed, and without the cache's file the last writes are lost. To detach the cache, open
+    /// the store with the same second tier without write-back: the store's file then gets
+    /// everything first, and is complete.
     ///
     /// ```
     /// use millpond::{Db, Options};
@@ -329,8 +362,8 @@ impl Options {
         self.create_if_missing && !self.read_only
     }
 
-    /// Returns the options for opening the store's file. Both fall back where they must: see
-    /// [`Options::check_device`].
+    /// Returns the options for opening the store's file. Direct I/O and io_uring fall back where
+    /// they must: see [`Options::check_device`].
     #[doc(hidden)]
     pub fn file_options(&self) -> FileOptions {
         FileOptions {
@@ -345,7 +378,7 @@ impl Options {
     /// Fails if `device` lacks a feature that the options insist on.
     ///
     /// # Errors
-    /// [`OptionsError::NoDirectIo`] and [`OptionsError::NoUring`], when it fell back.
+    /// [`OptionsError::NoDirectIo`] and [`OptionsError::NoUring`], if it fell back.
     #[doc(hidden)]
     pub fn check_device(&self, device: &FileDevice) -> Result<(), OptionsError> {
         if self.lab.direct_io == DirectIo::On && !device.is_direct() {
@@ -366,7 +399,7 @@ impl Options {
     /// ```
     ///
     /// # Errors
-    /// [`OptionsError`] for the first thing that cannot be.
+    /// [`OptionsError`] for the first invalid option.
     pub fn check(&self) -> Result<(), OptionsError> {
         self.plan(&SystemRoots::default(), None).map(drop)
     }
@@ -423,7 +456,7 @@ mod tests {
         let options = Options::new().memory(64 << 20).page_size(16384).policy("arc");
         let plan = options.plan(&system, None).unwrap();
         assert!((3400..4000).contains(&plan.budget.frames), "{:?}", plan.budget);
-        // The store's own page size counts once it has one.
+        // A store's own page size takes precedence.
         let plan = options.plan(&system, Some(4096)).unwrap();
         assert!((12_200..13_500).contains(&plan.budget.frames), "{:?}", plan.budget);
         let few = Options::new().lab(|lab| lab.frames = Some(10)).plan(&system, None).unwrap();

@@ -1,4 +1,4 @@
-//! Policies of a user's own, to run in a store like those that ship with Millpond.
+//! A program's own policies, which run in a store like those that ship with Millpond.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::store::options::policy_choice::{PolicyChoice, PolicyError};
 
 type Choose = fn(&Spec) -> Result<PolicyChoice, PolicyError>;
 
-/// Policies of a user's own, by name. They are looked up before those of Millpond.
+/// A program's own policies, by name. They are looked up before those of Millpond.
 ///
 /// ```
 /// use millpond::{Options, OwnPolicies};
@@ -61,10 +61,10 @@ impl OwnPolicies {
         self.0.iter().map(|(id, _)| *id)
     }
 
-    /// Reads and checks a policy: one of these, or one that ships with Millpond.
+    /// Parses and checks a policy: one of these, or one that ships with Millpond.
     ///
     /// # Errors
-    /// As [`PolicyChoice::parse`].
+    /// Same as [`PolicyChoice::parse`].
     pub(crate) fn choose(&self, text: &str) -> Result<PolicyChoice, PolicyError> {
         let spec = Spec::parse(text)?;
         match self.0.iter().find(|(id, _)| *id == spec.id) {

@@ -19,11 +19,11 @@ use crate::store::options::limits::*;
 use crate::store::options::options::Options;
 
 impl Options {
-    /// Returns what the options amount to for a store with pages of `store_page_size` bytes, or for
-    /// a new one.
+    /// Returns the plan that results from the options, for a store with pages of `store_page_size`
+    /// bytes, or for a new one.
     ///
     /// # Errors
-    /// [`OptionsError`] for the first thing that cannot be.
+    /// [`OptionsError`] for the first invalid option.
     #[doc(hidden)]
     pub fn plan(
         &self,
@@ -67,8 +67,8 @@ impl Options {
         Ok(Plan { page_size, policy, own_policies, tier, budget, seed })
     }
 
-    /// The second tier of a store with pages of `page_size` bytes, whose tables fit into `memory`,
-    /// whatever the number of frames.
+    /// Returns the plan of the second tier of a store with pages of `page_size` bytes. Its tables
+    /// must fit into `memory`, whatever the number of frames.
     fn plan_tier(&self, page_size: u32, memory: u64) -> Result<Option<TierPlan>, OptionsError> {
         let Some(asked) = self.second_tier.as_ref().filter(|_| !self.read_only) else {
             return Ok(None);
@@ -147,23 +147,23 @@ impl Options {
     }
 }
 
-/// Bytes of a log's buffer: a thirty-second of the memory, but enough for the longest record, which
-/// is about eight pages and takes a quarter of it at most.
+/// Returns the bytes of a log's buffer: a thirty-second of the memory, and at least 64 pages. The
+/// longest record is about eight pages, and may take a quarter of the buffer at most.
 fn log_buffer(memory: u64, page_size: u32) -> u64 {
     let most = BUFFER_MAX as u64;
     let least = (64 * u64::from(page_size)).max(128 << 10);
     debug_assert!(least <= most, "opening a log wipes what a buffer of any store had under way");
     let wanted = (memory / 32).clamp(1, most);
-    // A power of two.
+    // Round to a power of two.
     (1 << wanted.ilog2()).max(least)
 }
 
-/// Bytes that all locks may take.
+/// Returns the maximum bytes of all locks.
 fn lock_bytes(memory: u64) -> u64 {
     (memory / 32).clamp(64 << 10, 64 << 20)
 }
 
-/// Bytes that versions for snapshots and the undo of transactions may take.
+/// Returns the maximum bytes of versions for snapshots, and of the undo of transactions.
 fn version_bytes(memory: u64) -> u64 {
     (memory / 32).max(128 << 10)
 }
@@ -178,7 +178,7 @@ fn in_range(knob: &'static str, value: u32, least: u32, most: u32) -> Result<(),
 /// The resolved [`Options`] of one store.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Bytes of a page.
+    /// Bytes per page.
     pub page_size: u32,
     /// The policy, looked up and checked.
     pub policy: PolicyChoice,
@@ -199,6 +199,6 @@ pub struct TierPlan {
     pub policy: ChosenPolicy,
     /// Size options of the tier.
     pub options: TierOptions,
-    /// Bytes of memory that it takes at most.
+    /// Maximum bytes of memory that it takes.
     pub memory_bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! A replacement policy of the pool, named by text or a user's own, with its hosts.
+//! A replacement policy of the pool, Millpond's or the program's own, with its hosts.
 
 #[cfg(feature = "lab")]
 use std::any::Any;
@@ -8,8 +8,12 @@ use millpond_policies::any_hook::AnyHook;
 use millpond_policies::chosen::ChosenPolicy;
 pub use millpond_policies::chosen::PolicyError;
 use millpond_policies::config::Spec;
+#[cfg(feature = "lab")]
+use millpond_policies::contract::PolicySpec;
 use millpond_policies::contract::{OpenPolicy, Policy, Shape};
 use millpond_policies::info::Tier;
+#[cfg(feature = "lab")]
+use millpond_policies::policy::Watt;
 use millpond_policies::registry::{Visitor, visit_all};
 
 use crate::pool::{HitDelivery, HostedPolicy, HostingError};
@@ -28,11 +32,11 @@ type Host<H> = fn(&Spec, &Shape, HitDelivery) -> Result<H, HostingError>;
 /// Hosting of a policy.
 #[derive(Clone, Copy)]
 struct Hosting {
-    /// Whatever its hot half.
+    /// Host for any hot half.
     any: Host<HostedPolicy<AnyHook>>,
-    /// For its own hot half.
+    /// Host for its own hot half, if a combination is compiled for that.
     #[cfg(feature = "lab")]
-    own: Host<Box<dyn Any>>,
+    own: Option<Host<Box<dyn Any>>>,
 }
 
 impl fmt::Debug for PolicyChoice {
@@ -42,7 +46,7 @@ impl fmt::Debug for PolicyChoice {
 }
 
 impl PolicyChoice {
-    /// Reads and checks a policy.
+    /// Parses and checks a policy.
     ///
     /// # Errors
     /// [`PolicyError`]: no policy has that name, it cannot run in a store, or a parameter is wrong.
@@ -50,8 +54,8 @@ impl PolicyChoice {
         PolicyChoice::of_spec(Spec::parse(text)?, Vec::new())
     }
 
-    /// Returns the shipped policy that `spec` names. `others` are further names that a user may
-    /// have meant, for the hint.
+    /// Returns the shipped policy that `spec` names. `others` are further names for the hint, which
+    /// a user may have meant.
     pub(in crate::store) fn of_spec(
         spec: Spec,
         others: Vec<&'static str>,
@@ -60,7 +64,12 @@ impl PolicyChoice {
         let mut search = Search { id: chosen.info.id, found: None };
         visit_all(&mut search);
         let unknown = || PolicyError::Unknown { id: search.id.to_string(), hint: String::new() };
-        let host = search.found.ok_or_else(unknown)?;
+        #[cfg_attr(not(feature = "lab"), expect(unused_mut))]
+        let mut host = search.found.ok_or_else(unknown)?;
+        #[cfg(feature = "lab")]
+        if chosen.info.id == <Watt as PolicySpec>::INFO.id {
+            host.own = Some(own_watt);
+        }
         Ok(PolicyChoice { chosen, host })
     }
 
@@ -70,7 +79,7 @@ impl PolicyChoice {
         Ok(PolicyChoice { chosen, host: Hosting::closed::<P>() })
     }
 
-    /// Returns `P`, which all threads use at once, with the parameters of `spec`.
+    /// Returns `P`, a policy that all threads use at once, with the parameters of `spec`.
     pub(crate) fn of_open<P: OpenPolicy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
         let chosen = ChosenPolicy::of::<P>(spec, Tier::First)?;
         Ok(PolicyChoice { chosen, host: Hosting::open::<P>() })
@@ -85,14 +94,18 @@ impl PolicyChoice {
         (self.host.any)(&self.chosen.spec, shape, mode)
     }
 
-    /// Creates the policy with its host, a [`HostedPolicy`] for its own hot half.
+    /// Creates the policy with its host, a [`HostedPolicy`] for its own hot half. `None` if no
+    /// combination is compiled for that: for all policies but `watt`.
+    ///
+    /// # Errors
+    /// [`HostingError`].
     #[cfg(feature = "lab")]
     pub(crate) fn host_own(
         &self,
         shape: &Shape,
         mode: HitDelivery,
-    ) -> Result<Box<dyn Any>, HostingError> {
-        (self.host.own)(&self.chosen.spec, shape, mode)
+    ) -> Result<Option<Box<dyn Any>>, HostingError> {
+        self.host.own.map(|own| own(&self.chosen.spec, shape, mode)).transpose()
     }
 }
 
@@ -117,18 +130,16 @@ impl Visitor for Search {
 }
 
 impl Hosting {
-    /// Under a mutex.
+    /// Returns the hosting of a policy under a mutex.
     fn closed<P: Policy>() -> Hosting {
         Hosting {
             any: HostedPolicy::any::<P>,
             #[cfg(feature = "lab")]
-            own: |spec, shape, mode| {
-                Ok(Box::new(HostedPolicy::<P::Hook>::closed::<P>(spec, shape, mode)?))
-            },
+            own: None,
         }
     }
 
-    /// Open to all threads, unless each hit is to be delivered at once.
+    /// Returns hosting open to all threads, unless each hit is to be delivered at once.
     fn open<P: OpenPolicy>() -> Hosting {
         Hosting {
             any: |spec, shape, mode| match mode {
@@ -138,12 +149,17 @@ impl Hosting {
                 }
             },
             #[cfg(feature = "lab")]
-            own: |spec, shape, mode| match mode {
-                HitDelivery::Exact => (Hosting::closed::<P>().own)(spec, shape, mode),
-                HitDelivery::Auto | HitDelivery::Batched => {
-                    Ok(Box::new(HostedPolicy::<P::Hook>::open::<P>(spec, shape)?))
-                }
-            },
+            own: None,
         }
     }
+}
+
+/// Hosts `watt` for a pool that is compiled for its hot half.
+#[cfg(feature = "lab")]
+fn own_watt(spec: &Spec, shape: &Shape, mode: HitDelivery) -> Result<Box<dyn Any>, HostingError> {
+    type Hosted = HostedPolicy<<Watt as PolicySpec>::Hook>;
+    Ok(Box::new(match mode {
+        HitDelivery::Exact => Hosted::closed::<Watt>(spec, shape, mode)?,
+        HitDelivery::Auto | HitDelivery::Batched => Hosted::open::<Watt>(spec, shape)?,
+    }))
 }

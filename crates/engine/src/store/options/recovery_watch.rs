@@ -7,7 +7,8 @@ use crate::recovery::Progress;
 
 type Watcher = dyn Fn(Progress) + Send + Sync;
 
-/// Receives the progress of a recovery, or does nothing. Two are equal if they are the same.
+/// Receives the progress of a recovery, or does nothing. Two are equal if they share a watcher, or
+/// both have none.
 ///
 /// ```
 /// use millpond::{Options, report::RecoveryWatch};
@@ -18,8 +19,8 @@ type Watcher = dyn Fn(Progress) + Send + Sync;
 pub struct RecoveryWatch(Option<Arc<Watcher>>);
 
 impl RecoveryWatch {
-    /// Calls `watcher` as the log is read, pages are rebuilt and transactions undone, from time to
-    /// time, in the thread that opens the store.
+    /// Calls `watcher` from time to time while the log is read, pages are rebuilt and transactions
+    /// undone, in the thread that opens the store.
     ///
     /// ```
     /// use millpond::report::RecoveryWatch;

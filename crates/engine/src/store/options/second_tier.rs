@@ -16,11 +16,11 @@ use std::path::PathBuf;
 pub struct SecondTierOptions {
     /// Path of the tier's file.
     pub path: PathBuf,
-    /// Bytes of that file at most.
+    /// Maximum bytes of that file.
     pub bytes: u64,
     /// Replacement policy of the tier: one that `millpond policies` lists for a second tier.
     pub policy: String,
-    /// True if written pages stay in the cache: see
+    /// Set if written pages stay in the cache: see
     /// [`Options::write_back`](crate::Options::write_back).
     pub write_back: bool,
 }

@@ -1,10 +1,11 @@
-//! Statistics of a store as a whole: what its rooms have counted, and what its frames hold at the
-//! moment.
+//! Statistics of a store as a whole: the counts of its rooms, and the present contents of its
+//! frames.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use millpond_base::FrameId;
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_tier::AnyTier;
 
@@ -16,8 +17,9 @@ use crate::store::opened::Opened;
 use crate::store::stats::Stats;
 use crate::txn::TransactionManager;
 
-/// Headers that a census looks at, about. In a larger pool it takes every n-th one and counts it n
-/// times: a walk over the headers of a large pool costs a cache and a TLB miss for each.
+/// Approximate number of headers that a census examines. In a larger pool it takes every n-th one
+/// and counts it n times: a walk over the headers of a large pool costs a cache miss and a TLB miss
+/// for each.
 const LOOKS: u32 = 1 << 15;
 
 /// The parts of a store that its statistics are taken from.
@@ -30,7 +32,7 @@ pub(crate) struct Census<M: PoolStrategy> {
     pub(crate) opened: Instant,
 }
 
-/// The statistics of the rooms that count: pool, log, locks.
+/// Returns the statistics of the rooms that count: pool, log, locks.
 pub(crate) fn rooms<'s, M: PoolStrategy>(
     pool: &'s Pool<M>,
     txns: &'s TransactionManager,
@@ -41,7 +43,7 @@ pub(crate) fn rooms<'s, M: PoolStrategy>(
 }
 
 impl<M: PoolStrategy> Census<M> {
-    /// A snapshot.
+    /// Takes a snapshot.
     pub(crate) fn take(&self) -> Stats {
         let (log, locks) = (self.txns.log(), self.txns.locks());
         let mut stats = Stats::collect(&rooms(&self.pool, &self.txns));
@@ -57,7 +59,7 @@ impl<M: PoolStrategy> Census<M> {
             stats.log_bytes = log.counts().bytes_appended;
             stats.log_unforgotten = self.txns.room().lead(log.tail());
         }
-        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = self.named.lock().past_poison();
         (stats.splits, stats.merges) = named.gone;
         for (splits, merges) in named.open.values().map(Opened::tally) {
             stats.splits += splits;

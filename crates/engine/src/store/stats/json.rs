@@ -1,9 +1,9 @@
-//! JSON objects of numbers and short texts, as they are published: so that an embedder does not
-//! compile a serialiser for one file. What reads them is behind the feature `serde`.
+//! Writer of JSON objects of numbers and short texts, so that an embedder does not compile a
+//! serialiser for one file. The reader needs the feature `serde`.
 
 use std::fmt::Write;
 
-/// An object that is being written.
+/// A JSON object being written.
 pub(super) struct Object<'j> {
     json: &'j mut String,
     is_empty: bool,
@@ -15,7 +15,7 @@ impl<'j> Object<'j> {
         Object { json, is_empty: true }
     }
 
-    /// Begins a member whose value the caller appends to what is returned.
+    /// Begins a member; the caller appends its value to the returned text.
     pub(super) fn value(&mut self, name: &str) -> &mut String {
         if !std::mem::take(&mut self.is_empty) {
             self.json.push(',');
@@ -60,7 +60,7 @@ impl<'j> Object<'j> {
 }
 
 fn push(json: &mut String, text: std::fmt::Arguments<'_>) {
-    // A string takes whatever is written to it.
+    // Writing to a string cannot fail.
     let _ = json.write_fmt(text);
 }
 

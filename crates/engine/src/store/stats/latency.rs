@@ -29,21 +29,21 @@ use crate::store::stats::json::Object;
 pub struct Latency {
     /// Number of timed events.
     pub count: u64,
-    /// One in how many was timed, at random: 1 where each was, 0 where none is.
+    /// Sampling period: one event in this many was timed, at random; 1 if each was, 0 if none is.
     pub sample_period: u32,
     /// Sum of the latencies, in ns: exact.
     pub sum_ns: u64,
     /// Mean latency, in ns.
     pub mean_ns: u64,
-    /// The median, in ns.
+    /// Median, in ns.
     pub p50_ns: u64,
-    /// Nine in ten took at most so long, in ns.
+    /// 90th percentile, in ns.
     pub p90_ns: u64,
-    /// 99 in a hundred took at most so long, in ns.
+    /// 99th percentile, in ns.
     pub p99_ns: u64,
-    /// 999 in a thousand took at most so long, in ns.
+    /// 99.9th percentile, in ns.
     pub p999_ns: u64,
-    /// The longest, in ns: exact, but of a difference of two snapshots.
+    /// Maximum, in ns. It is exact, except in a difference of two snapshots.
     pub max_ns: u64,
     /// Non-empty buckets: the smallest value in ns, and the number of values.
     pub buckets: Vec<(u64, u64)>,
@@ -65,7 +65,7 @@ impl Latency {
         object.end();
     }
 
-    /// The snapshot form of what `rooms` have recorded.
+    /// Returns the latency that `rooms` have recorded.
     #[doc(hidden)]
     pub fn of_all(rooms: &[&Statistics], timing: Timing) -> Latency {
         let mut all = Recorded::default();
@@ -106,8 +106,8 @@ impl Latency {
         latency
     }
 
-    /// The distribution, for any further question; each value stands in its bucket's middle.
-    /// `None` when nothing was timed.
+    /// Returns the distribution as a histogram, with each value in the middle of its bucket. `None`
+    /// if nothing was timed.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};

@@ -1,4 +1,4 @@
-//! Statistics: counted, published in a file, read from it.
+//! Statistics of a store: counted, published in a file, and read from it.
 pub(crate) mod census;
 mod json;
 mod latency;
@@ -7,7 +7,7 @@ mod prometheus;
 #[cfg(all(test, feature = "serde"))]
 mod stat_bounds;
 pub mod stat_file;
-// `Stats` has a file of its own name, as everything else has.
+// `Stats` has a file of its own name, like everything else.
 #[allow(clippy::module_inception)]
 mod stats;
 

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::stats::json::Object;
 
-/// Identity of a process, which tells it from another one with the same pid. Fields that the system
-/// does not report are empty or 0.
+/// Identity of a process, which distinguishes it from another one with the same pid. Fields that
+/// the system does not report are empty or 0.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 pub struct Process {
     /// Pid of the process, in its own namespace.
     pub pid: u32,
-    /// When it started, in clock ticks since boot.
+    /// Start time of the process, in clock ticks since boot.
     pub start_ticks: u64,
     /// Id of the machine's boot.
     pub boot_id: String,
@@ -33,7 +33,7 @@ impl Process {
         object.end();
     }
 
-    /// This process, as `proc` (usually `/proc`) knows it.
+    /// Returns the identity of this process according to `proc`, usually `/proc`.
     pub fn current(proc: &Path) -> Process {
         let pid = std::process::id();
         let boot_id = fs::read_to_string(proc.join("sys/kernel/random/boot_id"));
@@ -56,7 +56,7 @@ impl Process {
         if !is_known || self.pid_namespace.is_empty() || self.boot_id.is_empty() {
             return None;
         }
-        // Another boot is this machine's before it was restarted, or another machine's.
+        // Another boot id is that of this machine before a restart, or that of another machine.
         if self.boot_id != here.boot_id || self.pid_namespace != here.pid_namespace {
             return None;
         }
@@ -64,9 +64,9 @@ impl Process {
     }
 }
 
-/// Field 22 of `/proc/PID/stat`. Field 2 is the program's name in parentheses and may hold
-/// anything, parentheses too: fields are counted from the last one. `None` for a process that is
-/// gone, also one that is dead and not yet waited for.
+/// Returns field 22 of `/proc/PID/stat`. Field 2 is the program's name in parentheses and may hold
+/// anything, including parentheses, so fields are counted from the last one. `None` for a process
+/// that is gone, or dead and not yet waited for.
 pub(in crate::store::stats) fn start_ticks(proc: &Path, pid: u32) -> Option<u64> {
     let text = fs::read(proc.join(pid.to_string()).join("stat")).ok()?;
     let text = String::from_utf8_lossy(&text);

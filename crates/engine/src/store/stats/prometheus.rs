@@ -5,7 +5,7 @@ use std::fmt;
 use crate::stats::counters::Timing;
 use crate::store::stats::latency::Latency;
 
-/// A page of Prometheus' text format being written.
+/// Metrics in Prometheus' text format, being written.
 pub(super) struct Prometheus {
     text: String,
     /// `a="x",b="y"`, or nothing.
@@ -26,7 +26,7 @@ impl Prometheus {
         self.text.push_str(&format!("# TYPE millpond_{name} {kind}\n"));
     }
 
-    /// One sample; `more` is a label that only this one has.
+    /// Writes one sample; `more` is a label that only this one has.
     fn sample(&mut self, name: &str, more: &str, value: impl fmt::Display) {
         let comma = if self.labels.is_empty() || more.is_empty() { "" } else { "," };
         let labels = match (self.labels.as_str(), more) {
@@ -51,7 +51,7 @@ impl Prometheus {
         self.head(&name, &help, "histogram");
         let mut buckets = latency.buckets.iter().peekable();
         let mut below = 0u64;
-        // 256 ns to 34 s. Buckets end at powers of two, so each belongs to one side wholly.
+        // 256 ns to 34 s. Buckets end at powers of two, so that each is wholly on one side.
         for exponent in 8..=35 {
             let bound = 1u64 << exponent;
             while let Some((_, count)) = buckets.next_if(|(low, _)| *low < bound) {

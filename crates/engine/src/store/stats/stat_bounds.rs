@@ -1,4 +1,4 @@
-//! Tests of the largest statistics file that a store writes, and of the largest that is read.
+//! Tests of the largest statistics file that a store writes, and of the largest one that is read.
 
 use std::fs;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::{Published, Publisher, Stats};
 use crate::stats::counters::Timing;
 use crate::stats::histogram::{BUCKETS, range_of};
 
-/// Statistics in which each number has as many digits as it can have, and no bucket is empty.
+/// Returns statistics in which each number has the most digits possible, and no bucket is empty.
 fn largest() -> Stats {
     let Value::Object(mut stats) = serde_json::to_value(Stats::default()).unwrap() else {
         panic!("statistics are an object");

@@ -1,20 +1,20 @@
-//! The statistics of a running store, in a small file beside it, for other processes to read.
+//! The statistics of a running store, in a small file beside it, for other processes.
 //!
-//! `store.db` publishes to `store.db.stat`: one JSON object with who writes (`process`), when
-//! (`started_ms`, `written_ms`, since 1970), whether the store was closed (`is_closed`), and the
-//! [`Stats`]. Each version is written to `store.db.stat.new` and renamed, so that a reader sees
-//! an old version or a new one and never half of one. It is not synced: after a crash of the
-//! machine there is nothing that it could be right about.
+//! `store.db` publishes to `store.db.stat`. The file is one JSON object with the writing process
+//! (`process`), its times (`started_ms`, `written_ms`, since 1970), a flag for a closed store
+//! (`is_closed`), and the [`Stats`]. Each version is written to `store.db.stat.new` and renamed, so
+//! that a reader sees an old version or a new one and never half of one. It is not synced: after a
+//! crash of the machine the numbers would be meaningless anyway.
 //!
-//! The [`Publisher`] has no thread and no timer: a thread that runs anyhow (the background writer)
-//! calls [`Publisher::maybe_publish`], which looks at the clock and mostly does nothing. A store
-//! that has nothing to do sleeps, and its file then rests although it is right; so a reader must
-//! not take age for death. It asks the system instead whether the process still lives. It compares
-//! pid and start time together, because pids are used again, and only in the same boot and pid
-//! namespace, because elsewhere the number means another process. Where that cannot be asked
-//! (another container, another machine over a network, no `/proc`), age is all there is.
+//! The [`Publisher`] has no thread and no timer. A thread that runs anyway (the background writer)
+//! calls [`Publisher::maybe_publish`], which checks the clock and mostly does nothing. An idle
+//! store sleeps, and its file gets old although it is right. So a reader must not conclude from its
+//! age that the process died. It asks the system instead whether the process is alive. It compares
+//! pid and start time together, because pids are reused. It does so only in the same boot and pid
+//! namespace, because elsewhere the number means another process. If the system cannot tell
+//! (another container, another machine over a network, no `/proc`), only the age is known.
 //!
-//! Nothing here can fail the store: a full disk or a directory that may not be written costs the
+//! Nothing here can fail the store. A full disk or a directory without write permission costs the
 //! statistics, one warning, and a count of failures.
 
 use std::fs::{self, File};
@@ -31,10 +31,10 @@ use crate::store::stats::Stats;
 use crate::store::stats::json::Object;
 use crate::store::stats::process::Process;
 
-/// A second between two versions, unless something else is asked for.
+/// Default time between two versions: a second.
 pub const PUBLISH_PERIOD: Duration = Duration::from_secs(1);
 
-/// A file of this size and more is none of ours; all buckets of all histograms fit.
+/// A file of this size or more is not a statistics file; all buckets of all histograms fit.
 pub(super) const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Returns the path at which a store publishes statistics: its own path with the suffix `.stat`.
@@ -63,11 +63,11 @@ pub struct Published {
     pub version: String,
     /// The process that wrote the file.
     pub process: Process,
-    /// When the store was opened, in ms since 1970.
+    /// Time of the store's opening, in ms since 1970.
     pub started_ms: u64,
-    /// When this was written, in ms since 1970.
+    /// Time of this version, in ms since 1970.
     pub written_ms: u64,
-    /// True if the store has been closed since.
+    /// Set if the store was closed since.
     pub is_closed: bool,
     /// The statistics.
     pub stats: Stats,
@@ -81,7 +81,7 @@ fn now_ms() -> u64 {
 /// Publishes a store's statistics from time to time.
 #[derive(Debug)]
 pub struct Publisher {
-    /// The data file, whose mode and owner the file gets.
+    /// The data file, whose mode and owner the statistics file gets.
     store: PathBuf,
     path: PathBuf,
     new_path: PathBuf,
@@ -89,16 +89,16 @@ pub struct Publisher {
     process: Process,
     started_ms: u64,
     opened: Instant,
-    /// When the next version is due, in ms since `opened`.
+    /// Due time of the next version, in ms since `opened`.
     due_ms: AtomicU64,
-    /// Held while the file is written.
+    /// Set while the file is written.
     is_busy: AtomicBool,
     failures: AtomicU64,
 }
 
 impl Publisher {
-    /// Publishes for the store at `store`, a version per `period` at most. Writes nothing yet; the
-    /// first version is due at once.
+    /// Returns a publisher for the store at `store`, with at most one version per `period`. Writes
+    /// nothing yet; the first version is due at once.
     pub fn new(store: &Path, period: Duration) -> Publisher {
         // The process may be in another folder by the time it publishes.
         let path = stat_path(store);
@@ -118,8 +118,8 @@ impl Publisher {
         }
     }
 
-    /// Publishes what `stats` gives, if a version is due; `stats` is only called then. Says
-    /// whether a version was written. Any thread may call this; one of several at a time writes.
+    /// Publishes the result of `stats` if a version is due; otherwise it does not call `stats`.
+    /// Returns `true` if it wrote a version. Any thread may call this; one at a time writes.
     pub fn maybe_publish(&self, stats: impl FnOnce() -> Stats) -> bool {
         let now = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         let due = self.due_ms.load(Ordering::Relaxed);
@@ -132,9 +132,9 @@ impl Publisher {
         is_written
     }
 
-    /// Publishes the last version: the store is closed. Says whether it was written.
+    /// Publishes the last version, of a closed store. Returns `true` if it was written.
     pub fn close(&self, stats: Stats) -> bool {
-        // A thread that is just writing has nothing to say after this, and needs microseconds.
+        // A thread that is writing now writes nothing after this, and needs microseconds.
         for _ in 0..1000 {
             if !self.is_busy.swap(true, Ordering::Acquire) {
                 // Nobody else writes from here on.
@@ -145,7 +145,7 @@ impl Publisher {
         false
     }
 
-    /// Versions that could not be written.
+    /// Returns the number of versions that could not be written.
     pub fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
@@ -163,7 +163,7 @@ impl Publisher {
         match self.replace(&published) {
             Ok(()) => true,
             Err(error) => {
-                // Half a file helps nobody, least of all on a full disk.
+                // Half a file is useless, above all on a full disk.
                 let _ = fs::remove_file(&self.new_path);
                 if self.failures.fetch_add(1, Ordering::Relaxed) == 0 {
                     let path = self.path.display();
@@ -185,11 +185,11 @@ impl Publisher {
     }
 }
 
-/// Why there are no statistics to read.
+/// Reason that there are no statistics to read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StatFileError {
-    /// The store never published, or the file was removed.
+    /// The store has never published, or the file was removed.
     #[error("{} is not there: the store was never open, or publishes nothing", path.display())]
     Missing {
         /// The file.
@@ -200,10 +200,10 @@ pub enum StatFileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Reason of the failure.
         error: io::Error,
     },
-    /// The file is something else.
+    /// The file is not a statistics file.
     #[error(
         "{} holds no statistics ({reason}): remove it, the store writes a new one",
         path.display()
@@ -235,20 +235,19 @@ pub enum StatFileError {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Freshness {
-    /// The process lives and has the store open; the numbers are `age` old. An old age only says
-    /// that nothing happened since.
+    /// The process is alive and has the store open; the numbers are `age` old. A large age only
+    /// means that nothing has happened since.
     Live {
-        /// Since the file was written.
+        /// Time since the file was written.
         age: Duration,
     },
     /// The store was closed; these are its last numbers.
     Closed,
-    /// The process is gone without having closed the store.
+    /// The process ended without closing the store.
     Gone,
-    /// This process cannot ask whether that one lives (another container or machine); written
-    /// so long ago.
+    /// This process cannot find out whether the other one is alive (another container or machine).
     Unknown {
-        /// Since the file was written.
+        /// Time since the file was written.
         age: Duration,
     },
 }
@@ -267,7 +266,7 @@ impl Published {
         json
     }
 
-    /// Reads what the store at `store` published last.
+    /// Reads the last published statistics of the store at `store`.
     ///
     /// ```
     /// use millpond::{Db, Options, Published};
@@ -319,8 +318,8 @@ impl Published {
         self.freshness_by(Path::new("/proc"), now_ms())
     }
 
-    /// Like [`Published::freshness`], with `proc` for `/proc` and `now_ms` for the clock, in ms
-    /// since 1970.
+    /// Like [`Published::freshness`], with `proc` as `/proc` and `now_ms` as the clock, in ms since
+    /// 1970.
     #[doc(hidden)]
     pub fn freshness_by(&self, proc: &Path, now_ms: u64) -> Freshness {
         let age = Duration::from_millis(now_ms.saturating_sub(self.written_ms));
@@ -420,7 +419,7 @@ mod tests {
         assert_eq!(publisher.failures(), 1);
         assert_eq!(Published::read(&store).unwrap().stats.misses, 1);
         fs::remove_dir(&way).unwrap();
-        // What a process that died left there is replaced, and not followed.
+        // A leftover of a dead process is replaced, and not followed.
         #[cfg(unix)]
         std::os::unix::fs::symlink("/dev/full", &way).unwrap();
         assert!(publisher.maybe_publish(|| stats(3)));

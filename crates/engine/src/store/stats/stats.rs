@@ -1,13 +1,13 @@
 //! Statistics as plain data: a snapshot of everything that the pool counts and times.
 //!
-//! The fields come from the list in [`counters`](crate::stats::counters), so a new counter is
-//! one line there and appears in the struct, in JSON, in Prometheus' text and in the table. A
-//! snapshot is what tools read (`millpond stat`, a metrics endpoint, a benchmark's rows); nothing
-//! here is on a hot path.
+//! The fields come from the list in [`counters`](crate::stats::counters). So a new counter is one
+//! line there and appears in the struct, in JSON, in Prometheus' text and in the table. Tools read
+//! snapshots (`millpond stat`, a metrics endpoint, a benchmark's rows); nothing here is on a hot
+//! path.
 //!
-//! JSON is one flat object: `page_size`, `frames`, `uptime_s`, then each counter and gauge by
-//! name, then each timing as an object, see [`Latency`]. Readers ignore names that they do not
-//! know and take 0 for those that are missing, so that versions can differ.
+//! JSON is one flat object: `page_size`, `frames`, `uptime_s`, then each counter and gauge by name,
+//! then each timing as an object, see [`Latency`]. Readers ignore unknown names and take 0 for
+//! missing ones, so that versions can differ.
 
 use std::fmt::{self, Write};
 
@@ -54,9 +54,9 @@ macro_rules! stats {
         #[derive(Clone, PartialEq, Debug, Default)]
         #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
         pub struct Stats {
-            /// Bytes of a page.
+            /// Bytes per page.
             pub page_size: u64,
-            /// Frames of the pool.
+            /// Number of frames of the pool.
             pub frames: u64,
             /// Seconds since the store was opened.
             pub uptime_s: f64,
@@ -66,8 +66,8 @@ macro_rules! stats {
         }
 
         impl Stats {
-            /// Reads all counters and latencies of `rooms`. What no room counts (`page_size`,
-            /// `frames`, `uptime_s`) is 0 and the caller's to fill in.
+            /// Reads all counters and latencies of `rooms`. Fields that no room counts
+            /// (`page_size`, `frames`, `uptime_s`) are 0; the caller fills them in.
             #[doc(hidden)]
             pub fn collect(rooms: &[&Statistics]) -> Stats {
                 let count = |counter| rooms.iter().map(|room| room.counters.get(counter)).sum();
@@ -94,19 +94,19 @@ macro_rules! stats {
                 object.end();
             }
 
-            /// A counter by its name in code.
+            /// Returns a counter by its name in code.
             #[doc(hidden)]
             pub fn counter(&self, counter: Counter) -> u64 {
                 match counter { $(Counter::$counter => self.$count,)* }
             }
 
-            /// A gauge by its name in code.
+            /// Returns a gauge by its name in code.
             #[doc(hidden)]
             pub fn gauge(&self, gauge: Gauge) -> u64 {
                 match gauge { $(Gauge::$gauge => self.$level,)* }
             }
 
-            /// A latency by its name in code.
+            /// Returns a latency by its name in code.
             #[doc(hidden)]
             pub fn latency(&self, timing: Timing) -> &Latency {
                 match timing { $(Timing::$timing => &self.$time,)* }
@@ -143,7 +143,7 @@ macro_rules! stats {
 for_each_statistic!(stats);
 
 impl Stats {
-    /// References that found their page in memory.
+    /// Returns the number of references that found their page in memory.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -161,7 +161,8 @@ impl Stats {
         self.references.saturating_sub(self.misses)
     }
 
-    /// Hits per reference, inner pages included (leanstore VI-B); `None` before the first one.
+    /// Returns hits per reference, including inner pages (leanstore VI-B); `None` before the first
+    /// one.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -179,7 +180,7 @@ impl Stats {
         (self.references > 0).then(|| self.hits() as f64 / self.references as f64)
     }
 
-    /// Pages written, for whatever reason.
+    /// Returns the number of pages written, for whatever reason.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -197,7 +198,7 @@ impl Stats {
         self.writes_synch.saturating_add(self.writes_replace).saturating_add(self.writes_recov)
     }
 
-    /// The snapshot as JSON on one line.
+    /// Returns the snapshot as JSON on one line.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -217,11 +218,11 @@ impl Stats {
         json
     }
 
-    /// The snapshot in Prometheus' text format, every name prefixed by `millpond_`, with
-    /// `labels` on each sample. Label names must be fit for Prometheus; values are escaped.
+    /// Returns the snapshot in Prometheus' text format, with every name prefixed by `millpond_` and
+    /// with `labels` on each sample. Label names must be valid in Prometheus; values are escaped.
     ///
-    /// Counters end in `_total`, latencies are histograms in seconds with one bucket per power of
-    /// two; the help of those that are sampled says of how many.
+    /// Counters end in `_total`. Latencies are histograms in seconds with one bucket per power of
+    /// two; the help of sampled ones states the sampling period.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -310,7 +311,7 @@ impl Stats {
     }
 }
 
-/// `1234567` as `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -412,7 +413,7 @@ mod tests {
             .map(|l| l.rsplit_once(' ').unwrap().1.parse().unwrap())
             .collect();
         assert!(counts.is_sorted() && *counts.last().unwrap() == 1000, "{counts:?}");
-        // The values are 1, 2, …, 1000 µs: 65 of them lie below 65,536 ns.
+        // The values are 1, 2, …, 1000 µs: 65 of them are below 65,536 ns.
         assert!(bare.contains("millpond_read_time_seconds_bucket{le=\"0.000065536\"} 65\n"));
         for line in bare.lines().filter(|l| !l.starts_with('#')) {
             assert!(line.rsplit_once(' ').unwrap().1.parse::<f64>().is_ok(), "{line}");

@@ -1,31 +1,31 @@
-//! The names of types that the catalog records, and their comparison with names of whole types.
+//! Type names in the form that the catalog records, and their comparison with full names.
 //!
-//! A shape of more than 110 bytes (`shape.rs`), and a name of more than 255, keeps its front, and
-//! what tells the rest:
+//! A shape of more than 110 bytes (`shape.rs`), and a name of more than 255, keeps its front and a
+//! digest of the rest:
 //!
 //! ```text
 //! front…#hash             a hash of the text without the variants of its enums
 //! front…#hash#3.2:hash    with enums: how many variants each has, and a hash of their names
 //! front…#hash#:hash       where the counts would be too long
 //! ```
-//! So variants at the end of an enum can be told from a change of those that were recorded. Older
-//! versions recorded no variants, and before that no shapes.
+//! So variants added at the end of an enum can be distinguished from a change of the recorded ones.
+//! Older versions recorded no variants, and before that no shapes.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Most bytes of a name.
+/// Maximum bytes of a name.
 pub(in crate::store) const TYPE_NAME_MAX: usize = 255;
-/// Most bytes of a shape in it.
+/// Maximum bytes of a shape in it.
 pub(in crate::store) const SHAPE_MAX: usize = 110;
-/// Most bytes of the counts of variants.
+/// Maximum bytes of the counts of variants.
 const COUNTS_MAX: usize = 40;
 
-/// Begins what stands for the rest of a text.
+/// Beginning of the digest of a text's rest.
 const CUT: &str = "…#";
-/// Around the variants of an enum, and between them.
+/// Marks before, between and after the variants of an enum.
 pub(in crate::store) const VARIANTS: [char; 3] = ['⟨', '|', '⟩'];
 
-/// Returns the name that is recorded of a type; of a recorded one, the name itself.
+/// Returns the recorded form of a type's name; a recorded name is returned unchanged.
 pub(in crate::store) fn recorded(name: &str) -> String {
     if name.len() <= TYPE_NAME_MAX && behind_cut(name).is_some() {
         return name.to_string();
@@ -39,13 +39,13 @@ pub(in crate::store) fn recorded(name: &str) -> String {
     if short.len() <= TYPE_NAME_MAX { short } else { cut(name, TYPE_NAME_MAX) }
 }
 
-/// Returns whether a type of the name `wanted` may read what was written as `found`, which is
-/// recorded: the types are the same, but enums may have more variants at the end.
+/// Returns `true` if a type of the name `wanted` may read data of the recorded type `found`. The
+/// types must be the same, but enums may have more variants at the end.
 pub(in crate::store) fn is_compatible(found: &str, wanted: &str) -> bool {
     if found == wanted || found == recorded(wanted) {
         return true;
     }
-    // Recorded before there were shapes, or asked for without them.
+    // Recorded before there were shapes, or requested without them.
     if found == without_shapes(wanted) || without_shapes(found) == wanted {
         return true;
     }
@@ -91,14 +91,14 @@ fn without_end(rest: &str) -> &str {
     rest.strip_prefix('>').unwrap_or(rest)
 }
 
-/// A shape in a name, and what follows it, with the bracket.
+/// A shape in a name, and the text behind it, with the bracket.
 struct Piece<'n> {
     shape: &'n str,
     rest: &'n str,
 }
 
-/// The part before the first shape of a name, as a piece without a shape, and each shape with what
-/// follows it.
+/// Returns the part before the first shape of a name, as a piece without a shape, and each shape
+/// with the text behind it.
 fn pieces(name: &str) -> impl Iterator<Item = Piece<'_>> {
     name.split("postcard<").enumerate().map(|(at, part)| {
         let end = if at == 0 { 0 } else { part.find('>').unwrap_or(part.len()) };
@@ -106,7 +106,7 @@ fn pieces(name: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// The end behind the cut of a name that is not whole; shapes in a whole one may be cut.
+/// Returns the digest of a cut name; shapes in a whole one may be cut.
 fn behind_cut(name: &str) -> Option<&str> {
     name.rsplit_once(CUT).map(|(_, rest)| rest).filter(|rest| !rest.contains('>'))
 }
@@ -128,11 +128,11 @@ fn cut(text: &str, max: usize) -> String {
     format!("{}{end}", &text[..front])
 }
 
-/// A text, taken apart.
+/// A text, split into parts.
 struct Parts<'t> {
-    /// All but the variants of enums.
+    /// Everything but the variants of enums.
     skeleton: String,
-    /// The names of variants, by enum.
+    /// Names of the variants, by enum.
     variants: Vec<Vec<&'t str>>,
 }
 
@@ -151,8 +151,8 @@ impl Parts<'_> {
         parts
     }
 
-    /// Returns whether the text is that of which `rest` stands behind the cut, but for variants at
-    /// the end of its enums.
+    /// Returns `true` if the text matches the digest `rest`, apart from added variants at the end
+    /// of its enums.
     fn has(&self, rest: &str) -> bool {
         // Older versions recorded no variants.
         let (hash, variants) = rest.split_once('#').map_or((rest, None), |(h, v)| (h, Some(v)));
@@ -174,8 +174,8 @@ impl Parts<'_> {
         counts.is_some_and(|counts| hash == self.hash_of_variants(|at, _| counts[at]))
     }
 
-    /// The hash of the first variants of each enum: as many as `count` says of its number and how
-    /// many it has.
+    /// Returns the hash of the first variants of each enum. `count` returns how many, and gets the
+    /// enum's number and its count of variants.
     fn hash_of_variants(&self, count: impl Fn(usize, usize) -> usize) -> String {
         let [_, between, close] = VARIANTS;
         let mut text = String::new();

@@ -1,7 +1,7 @@
 //! The shape of a type with serde's traits, as text: the names and types of its fields.
 //!
-//! `T`'s own `Deserialize` tells it: it is run once on values that are made up, and what it asks
-//! for is written down.
+//! The shape comes from `T`'s own `Deserialize`: it runs once on made-up values, and its requests
+//! are recorded.
 //!
 //! ```text
 //! struct            Name{field:type,field:type}; of a tuple struct Name(type,type)
@@ -10,8 +10,8 @@
 //! option, sequence  ?type, [type]
 //! map, tuple        {type:type}, (type,type)
 //! ```
-//! A type that refuses a value that is made up, or contains itself, ends the description there; the
-//! names of all fields of the structs that it had begun are in it.
+//! A type that refuses a made-up value, or contains itself, ends the description there. The names
+//! of all fields of the structs begun before are in it.
 
 use serde::de::value::Error as Refused;
 use serde::de::{
@@ -21,16 +21,16 @@ use serde::de::{
 
 use super::recorded::VARIANTS;
 
-/// Types in one another, before the description ends.
+/// Deepest nesting of types, at which the description ends.
 const DEPTH_MAX: usize = 24;
 
-/// The shape of `T`.
+/// Returns the shape of `T`.
 pub(crate) fn shape_of<T: DeserializeOwned>() -> String {
     let mut text = String::new();
     let mut trace = || T::deserialize(Tracer { text: &mut text, depth: 0 }).map(drop);
     // A value that was refused, in whatever way, has ended the description.
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut trace));
-    // Of these a reader makes the end of the shape.
+    // A reader would take these for the end of the shape.
     text.replace(['<', '>'], "")
 }
 
@@ -60,7 +60,7 @@ impl Fields<'_> {
     }
 }
 
-/// Writes down what is asked for, and returns a made-up value.
+/// Records the requests, and returns made-up values.
 struct Tracer<'t> {
     text: &'t mut String,
     depth: usize,
@@ -97,7 +97,7 @@ impl Tracer<'_> {
     }
 }
 
-// A type parameter cannot stand for the name of a method, and serde has one for each scalar.
+// A type parameter cannot name a method, and serde has one for each scalar.
 macro_rules! scalars {
     ($($method:ident $visit:ident $name:literal $value:expr;)*) => {
         $(fn $method<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Refused> {
@@ -237,7 +237,7 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
     }
 }
 
-/// The elements of a sequence, a tuple or a struct.
+/// Elements of a sequence, a tuple or a struct.
 struct Elements<'t> {
     tracer: Tracer<'t>,
     fields: Fields<'t>,
@@ -287,7 +287,7 @@ impl<'de> MapAccess<'de> for Once<'_> {
     }
 }
 
-/// The first variant of an enum.
+/// Chooses the first variant of an enum.
 impl<'de> EnumAccess<'de> for Tracer<'_> {
     type Error = Refused;
     type Variant = Self;

@@ -1,8 +1,8 @@
 //! Scans of hash indexes and heaps, batch by batch: a bucket or a data page at a time.
 //!
-//! Both keep their entries in the order of the keys' first eight bytes, their *position*. So
-//! entries that lie together are a range of keys. A transaction locks the range as one. A snapshot
-//! looks up the versions of all its keys at once, after its page was copied (rule 1 of versions).
+//! Both order their entries by the first eight bytes of the keys, their *position*. So the entries
+//! of a batch are a range of keys, which a transaction locks as one. A snapshot looks up the
+//! versions of all its keys at once, after its page was copied (rule 1 of versions).
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -15,7 +15,7 @@ use crate::txn::structure::Structure;
 use crate::txn::transaction::Transaction;
 use crate::txn::versions::Window;
 
-/// Versions that are looked up at once.
+/// Maximum versions per look-up.
 const WINDOW: usize = 256;
 
 /// The positions that a batch covers: from the first to before the second.
@@ -46,7 +46,7 @@ fn bounds(keys: &([u8; 8], Option<[u8; 8]>)) -> Bounds<'_> {
 }
 
 impl Transaction {
-    /// Like [`Structure::batch`]; the positions that the batch covers are locked in S.
+    /// Like [`Structure::batch`]; locks the positions that the batch covers in S.
     ///
     /// # Errors
     /// [`TxnError`].
@@ -57,14 +57,14 @@ impl Transaction {
         forward: bool,
         batch: &mut Batch,
     ) -> Result<Option<u64>, TxnError> {
-        // The first look is to learn what lies together.
+        // The first look only finds the extent of the batch.
         let end = structure.batch(from, forward, batch)?;
         let keys = Covered::of(from, end, forward).keys();
         self.lock_keys(structure.owner(), bounds(&keys))?;
         let again = structure.batch(from, forward, batch);
         self.end_statement();
         let again = again?;
-        // It covers less after a split; what more it covers after a merge is not locked.
+        // After a split it covers less. After a merge it covers more, and the rest is not locked.
         let end = match (end, again) {
             (Some(end), Some(again)) if forward => Some(end.min(again)),
             (Some(end), Some(again)) => Some(end.max(again)),
@@ -86,8 +86,8 @@ impl Transaction {
 }
 
 impl Snapshot {
-    /// Calls `f` with the value of `key` in a hash index or a heap; `None` if there was no such
-    /// key.
+    /// Calls `f` with the value of `key` in a hash index or a heap; `None` if the snapshot has no
+    /// such key.
     ///
     /// # Errors
     /// The memory behind the structure failed, or the snapshot is lost.
@@ -109,7 +109,7 @@ impl Snapshot {
     /// Like [`Structure::batch`], for the snapshot's view, in the order of positions.
     ///
     /// # Errors
-    /// As [`Snapshot::look`].
+    /// Same as [`Snapshot::look`].
     pub fn batch(
         &self,
         structure: &dyn Structure,
@@ -159,7 +159,7 @@ impl Snapshot {
     }
 }
 
-/// The position of a key.
+/// Returns the position of a key.
 fn position_of(key: &[u8]) -> u64 {
     key.first_chunk().map_or(0, |position| u64::from_be_bytes(*position))
 }

@@ -1,5 +1,5 @@
-//! Scans in transactions and snapshots: of ranges of a tree, in batches that lock what they have
-//! seen, and of hash indexes and heaps.
+//! Scans in transactions and snapshots: of ranges of a tree, in batches that lock the entries read,
+//! and of hash indexes and heaps.
 
 mod batches;
 mod range;

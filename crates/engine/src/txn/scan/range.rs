@@ -1,4 +1,4 @@
-//! Scans of a whole range in a transaction, and the locks of ranges and of the ends of a tree.
+//! Scans of a whole range in a transaction, and locks of ranges and of the ends of a tree.
 
 use std::ops::Bound;
 
@@ -54,20 +54,20 @@ impl Transaction {
         Ok(scanned?)
     }
 
-    /// Returns the number of entries of a tree, all of which are locked; `None` if that takes a
+    /// Returns the number of entries of a tree, and locks all of them; `None` if the number needs a
     /// walk.
     ///
     /// # Errors
     /// [`TxnError`].
     pub fn count<P: Pages>(&mut self, tree: &BTree<P>) -> Result<Option<u64>, TxnError> {
         self.lock_range(tree, Bound::Unbounded, Bound::Unbounded)?;
-        // What is not committed is the transaction's own.
+        // Uncommitted changes are the transaction's own.
         let counted = self.manager.rows().of(tree.owner()).map(|(count, _)| count.all);
         self.end_statement();
         Ok(counted)
     }
 
-    /// Locks all keys between the bounds in S, also those that are absent.
+    /// Locks all keys between the bounds in S, including absent ones.
     ///
     /// # Errors
     /// [`TxnError`].
@@ -101,13 +101,13 @@ impl Transaction {
     pub fn has_locked(&self, owner_id: u32, bounds: Bounds<'_>) -> Result<bool, TxnError> {
         self.running()?;
         Ok(self.scratch.owner.as_ref().is_some_and(|owner| match self.isolation() {
-            // Any statement may end what it has shared.
+            // The end of any statement releases its shared locks.
             Isolation::ReadCommitted => owner.covers(owner_id, LockMode::X),
             _ => owner.covers_range(owner_id, bounds.lower, bounds.upper),
         }))
     }
 
-    /// Locks the first or the last end of the tree, as
+    /// Locks the first or the last end of the tree; see
     /// [`LockOwner::lock_end`](crate::lock::LockOwner::lock_end).
     ///
     /// # Errors

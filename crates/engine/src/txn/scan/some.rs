@@ -1,10 +1,9 @@
-//! Scans that lock what they have seen: a batch of entries at a time.
+//! Scans that lock the entries they have read, one batch at a time.
 //!
-//! A batch is looked at without locks first, to learn its last key, and the range up to that key is
+//! A batch is first read without locks, to find its last key, and the range up to that key is
 //! locked. Then the batch is read again, and its present contents are the result (README of `lock`,
-//! "For the caller"). A scan that ends early has locked the keys from its bound to the end of its
-//! batch, and no other. Nobody inserts, changes or removes an entry among those that it has seen,
-//! and everybody may behind them.
+//! "For callers"). A scan that ends early has locked exactly the keys from its bound to the end of
+//! its batch. Nobody can insert, change or remove an entry in that range; behind it, everybody can.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -15,7 +14,7 @@ use crate::txn::bounds::Bounds;
 use crate::txn::error::TxnError;
 use crate::txn::transaction::Transaction;
 
-/// Bytes of entries that a batch holds: it ends with the entry that exceeds them.
+/// Bytes of entries per batch: it ends with the entry that exceeds them.
 const BYTES: usize = 256 << 10;
 
 /// An owned entry.
@@ -24,13 +23,13 @@ pub type OwnedEntry = (Vec<u8>, Vec<u8>);
 /// Options of reading a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanSome {
-    /// From the first key, or from the last.
+    /// Set to read from the first key; otherwise from the last.
     pub forward: bool,
     /// Maximum number of entries locked ahead.
     pub max: usize,
-    /// True if large values are not read, and are returned empty.
+    /// Set if large values are not read, and returned empty.
     pub keys_only: bool,
-    /// True if the pool need not keep the leaves.
+    /// Set if the pool need not keep the leaves.
     pub as_scan: bool,
 }
 
@@ -82,7 +81,7 @@ impl Transaction {
             let read = read(tree, range, how, out);
             self.end_statement();
             read?;
-            // What was seen first may be gone: then what is behind it is looked at.
+            // The entries seen first may be gone: then the ones behind them are read.
             if !out.is_empty() || last.is_none() {
                 return Ok(());
             }
@@ -90,7 +89,7 @@ impl Transaction {
     }
 }
 
-/// The last key of the batch; `None` if it ends at the bound.
+/// Returns the last key of the batch; `None` if it ends at the bound.
 fn last_of<P: Pages>(
     tree: &BTree<P>,
     bounds: Bounds<'_>,

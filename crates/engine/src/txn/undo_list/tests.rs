@@ -34,7 +34,7 @@ fn changes_are_undone_from_the_newest() {
     assert!(list.is_empty() && list.end() == 0 && list.newest().unwrap().is_none());
 }
 
-/// The entries that [`UndoList::each`] passes to its closure, as numbers.
+/// Returns the entries that [`UndoList::each`] passes to its closure, as numbers.
 fn numbers(list: &UndoList, from: usize, forward: bool) -> Vec<u64> {
     let mut seen = Vec::new();
     let each = list.each(from, forward, |(owner, key, before, _)| {
@@ -123,7 +123,7 @@ fn room_in_the_log_is_reserved_ahead_of_changes_and_given_back() {
     while list.newest().unwrap().is_some() {
         list.pop();
     }
-    // The next transaction of the thread has the first reservation, unless the log is full.
+    // The thread's next transaction has the first reservation, unless the log is full.
     list.clear();
     assert_eq!(log.reserved(), first);
     list.unclaim();

@@ -1,11 +1,10 @@
-//! The versions in memory of a range of keys, in one place. Keys and before images are in one
-//! buffer, so that a scan reads them from front to back and a writer allocates nothing for most of
-//! them.
+//! A bucket: the versions in memory of a range of keys, in one place. Keys and before images share
+//! a buffer, so that a scan reads them from front to back and most writes allocate nothing.
 //!
-//! Versions lie as they came. Their order is that of their keys, and those of a key, its *chain*,
-//! are in it with the oldest first; all of a chain refer to one copy of the key. What a search of
-//! a key looks at is a few cache lines: the keys' heads, in order. A before image that is replaced
-//! leaves a hole in the buffer; the buffer is copied when holes are half of it.
+//! Versions are stored in the order of their arrival. An index orders them by key. The versions of
+//! a key, its *chain*, are adjacent in it with the oldest first, and refer to one copy of the key.
+//! A search of a key reads a few cache lines: the heads of the keys, in order. A replaced before
+//! image leaves a hole in the buffer; the buffer is copied once half of it is holes.
 
 use std::mem::size_of;
 use std::ops::Range;
@@ -17,15 +16,15 @@ use crate::txn::commit_stamp::{COMMITTING, CommitStamp};
 use crate::txn::versions::version::{Image, Stamp};
 use crate::txn::versions::window::{BufferSpan, Window};
 
-/// Versions of a bucket that is split.
+/// Number of versions at which a bucket is split.
 const SLOTS_MAX: usize = 64;
-/// Bytes of the buffer of a bucket that is split.
+/// Bytes of the buffer at which a bucket is split.
 const BYTES_MAX: usize = 32 << 10;
-/// Length from which on a value is kept apart.
+/// Length from which on a value is stored apart.
 const APART_MIN: usize = 4 << 10;
-/// Bytes that a bucket is charged with, besides its content.
+/// Bytes charged for a bucket, besides its content.
 const BUCKET_BYTES: usize = 256;
-/// Bytes that a stamp or a value apart is charged with, besides its content.
+/// Bytes charged for a stamp or a value apart, besides its content.
 const SHARED_BYTES: usize = 40;
 
 /// A before image in a bucket.
@@ -33,7 +32,7 @@ const SHARED_BYTES: usize = 40;
 enum Before {
     Absent,
     Bytes(BufferSpan),
-    /// The number of the before image among those that are kept apart.
+    /// Index of the before image among those stored apart.
     Apart(u32),
 }
 
@@ -49,22 +48,22 @@ struct Slot {
 pub(super) struct Bucket {
     /// Common prefix of all keys of the range.
     prefix: Box<[u8]>,
-    /// Of each version, in order, the bytes of its key that follow the prefix, as a number.
+    /// The bytes of each version's key behind the prefix, as a number, in key order.
     heads: Vec<u64>,
-    /// The numbers of the versions, in order.
+    /// Numbers of the versions, in key order.
     order: Vec<u32>,
-    /// The versions, as they came.
+    /// Versions, in the order of arrival.
     slots: Vec<Slot>,
-    /// Keys and values, as they came.
+    /// Keys and values, in the order of arrival.
     bytes: Vec<u8>,
     apart: Vec<Option<BeforeImage>>,
     /// Bytes of `bytes` that no version refers to.
     holes: usize,
-    /// Bytes that are charged for what is apart.
+    /// Bytes charged for values stored apart.
     apart_bytes: usize,
 }
 
-/// Returns the first eight bytes as a number that is in their order.
+/// Returns the first eight bytes as a number with the same order.
 #[inline]
 pub(super) fn head_of(rest: &[u8]) -> u64 {
     match rest.first_chunk() {
@@ -73,28 +72,28 @@ pub(super) fn head_of(rest: &[u8]) -> u64 {
     }
 }
 
-/// Returns how many bytes two keys have in common.
+/// Returns the length of the common prefix of two keys.
 fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Returns what all keys from `lower` to before `upper` begin with.
+/// Returns the common prefix of all keys from `lower` to before `upper`.
 fn prefix_of<'k>(lower: &'k [u8], upper: Option<&[u8]>) -> &'k [u8] {
     upper.and_then(|upper| lower.get(..common(lower, upper))).unwrap_or(&[])
 }
 
-/// Bytes that are charged for what is apart.
+/// Returns the bytes charged for a value stored apart.
 fn apart_bytes(image: &BeforeImage) -> usize {
     SHARED_BYTES + image.bytes()
 }
 
 impl Bucket {
-    /// An empty bucket for the keys from `lower` to before `upper`.
+    /// Returns an empty bucket for the keys from `lower` to before `upper`.
     pub(super) fn new(lower: &[u8], upper: Option<&[u8]>) -> Bucket {
         Bucket { prefix: prefix_of(lower, upper).into(), ..Bucket::default() }
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Returns roughly the bytes of memory that it takes.
     pub(super) fn memory(&self) -> usize {
         let each = size_of::<u64>() + size_of::<u32>() + size_of::<Slot>();
         let slots = self.slots.capacity() * each + self.slots.len() * SHARED_BYTES;
@@ -106,7 +105,7 @@ impl Bucket {
         self.order.len()
     }
 
-    /// The version with this place in the order.
+    /// Returns the version at this place in key order.
     #[inline]
     fn slot(&self, at: usize) -> Option<&Slot> {
         self.slots.get(*self.order.get(at)? as usize)
@@ -135,13 +134,14 @@ impl Bucket {
         let Some(slot) = self.slots.get(slot as usize) else { return std::cmp::Ordering::Equal };
         let len = slot.key.len as usize;
         if len.max(key.len()) <= self.prefix.len() + size_of::<u64>() {
-            // The heads hold all of both: one is the other one, or the other one and zeros.
+            // The heads hold both keys whole: they are equal, or one is the other followed by
+            // zeros.
             return len.cmp(&key.len());
         }
         slot.key.of(&self.bytes).cmp(key)
     }
 
-    /// The places in the order of the versions of `key`; where they were if there are none.
+    /// Returns the places of `key`'s versions in key order, or an empty range where they would be.
     #[inline]
     pub(super) fn chain_of(&self, key: &[u8]) -> Range<usize> {
         let Some(rest) = key.strip_prefix(&*self.prefix) else {
@@ -185,8 +185,8 @@ impl Bucket {
         chain.is_empty() || self.slot(chain.end - 1).is_none_or(|last| !last.stamp.is_of(stamp))
     }
 
-    /// Puts a version, unless the writer with `stamp` has put one of `key`. `newest` is the largest
-    /// read timestamp.
+    /// Puts a version, unless the writer with `stamp` has put one of `key` already. `newest` is the
+    /// largest read timestamp.
     pub(super) fn put(
         &mut self,
         key: &[u8],
@@ -234,7 +234,7 @@ impl Bucket {
         Before::Apart(self.apart.len() as u32 - 1)
     }
 
-    /// Puts a version in place of the one at place `at`, which no snapshot needs.
+    /// Replaces the version at place `at`, which no snapshot needs.
     fn replace(&mut self, at: usize, stamp: &Arc<CommitStamp>, before: Option<Image<'_>>) {
         let Some(slot) = self.slot_mut(at) else { return };
         slot.stamp = Stamp::Active(stamp.clone());
@@ -265,7 +265,7 @@ impl Bucket {
     }
 
     /// Returns `true` if no read timestamp is between those of the last two versions of a chain.
-    /// Then none ever will be, since a snapshot that begins now gets a later one.
+    /// Then none ever will be, since a later snapshot gets a later timestamp.
     fn is_last_unneeded(&mut self, chain: &Range<usize>, newest: &AtomicU64) -> bool {
         if chain.len() < 2 {
             return false;
@@ -325,7 +325,7 @@ impl Bucket {
         is_large && self.chain_after(0) < self.len()
     }
 
-    /// Makes it that of the keys from `lower` to before `upper`, which has all of its keys.
+    /// Extends it to the keys from `lower` to before `upper`, which include all of its keys.
     pub(super) fn cover(&mut self, lower: &[u8], upper: Option<&[u8]>) {
         let prefix = prefix_of(lower, upper);
         if *prefix != *self.prefix {
@@ -333,8 +333,8 @@ impl Bucket {
         }
     }
 
-    /// Splits it in two; it is that of the keys from `lower` to before `upper`. Returns the second
-    /// one, and the first key that belongs there.
+    /// Splits it in two; it covers the keys from `lower` to before `upper`. Returns the second
+    /// bucket, and the first key that belongs there.
     pub(super) fn split(
         &mut self,
         lower: &[u8],
@@ -352,7 +352,7 @@ impl Bucket {
         Some((between, second))
     }
 
-    /// The version that a snapshot at `timestamp` sees of a chain, and its timestamp.
+    /// Returns the version of a chain for a snapshot at `timestamp`, and its timestamp.
     #[inline]
     fn seen_in(&mut self, mut chain: Range<usize>, timestamp: u64) -> Option<(&Slot, u64)> {
         let (at, ended) = chain.find_map(|at| {
@@ -362,7 +362,7 @@ impl Bucket {
         Some((self.slot(at)?, ended))
     }
 
-    /// Appends what a snapshot at `timestamp` sees of `key`.
+    /// Appends the version of `key` for a snapshot at `timestamp`.
     pub(super) fn seen(&mut self, key: &[u8], timestamp: u64, out: &mut Window) {
         let chain = self.chain_of(key);
         if let Some((slot, ended)) = self.seen_in(chain, timestamp) {
@@ -371,8 +371,8 @@ impl Bucket {
         }
     }
 
-    /// Appends what a snapshot at `timestamp` sees of the versions at these places, in a direction,
-    /// until `out` has `max` keys.
+    /// Appends the versions for a snapshot at `timestamp` at these places, in one direction, until
+    /// `out` has `max` keys.
     pub(super) fn window(
         &mut self,
         timestamp: u64,
@@ -381,7 +381,7 @@ impl Bucket {
         max: usize,
         out: &mut Window,
     ) {
-        // If much of it is wanted, it is read from front to back, at once.
+        // If much of the bucket is needed, it is copied as a whole, from front to back.
         let is_copied = places.len() >= self.len() / 2 && self.bytes.len() <= BYTES_MAX * 2;
         let base = is_copied.then(|| out.copy(&self.bytes));
         let Range { start: mut begin, mut end } = places;
@@ -399,8 +399,8 @@ impl Bucket {
         }
     }
 
-    /// Keeps the versions for which `keep` holds, called with the timestamps of the version before
-    /// it, or 0, and its own.
+    /// Keeps the versions for which `keep` returns `true`. It is called with the timestamps of the
+    /// version before, or 0, and of the version itself.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(u64, u64) -> bool) {
         let (mut last, mut kept) = (None, Vec::new());
         for at in 0..self.len() {

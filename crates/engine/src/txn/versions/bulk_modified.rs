@@ -1,31 +1,32 @@
-//! Bulk-modified trees: those that a call empties or loads as a whole, without a version per entry.
+//! Bulk-modified trees: trees that a call empties or loads as a whole, without a version per entry.
 //!
-//! A snapshot that began before the end of such a call does not find in the pages what it has to
-//! see. Three cases are told apart. The tree was empty: then the snapshot sees an empty tree, apart
-//! from versions. Or the call put versions of all entries first, in the snapshot's epoch: then the
-//! snapshot sees those. Or neither: then the tree is unreadable for the snapshot.
+//! A snapshot that began before the end of such a call does not find its state in the pages. There
+//! are three cases. If the tree was empty, the snapshot sees an empty tree, apart from versions. If
+//! the call put versions of all entries first, in the snapshot's epoch, the snapshot sees those.
+//! Otherwise the snapshot cannot read the tree.
 
 use std::collections::HashMap;
 use std::sync::RwLockWriteGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::RwLock;
 
 use crate::lock::TreeName;
 use crate::txn::error::TxnError;
-use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::reader::Reader;
 
-/// The end of a bulk modification that is not over.
+/// End of a bulk modification in progress.
 const RUNNING: u64 = u64::MAX;
 
 /// A bulk modification of a tree.
 struct BulkModified {
-    /// Commit timestamp of its end: snapshots of an earlier one do not see the tree as it was.
+    /// Commit timestamp of its end: earlier snapshots cannot see the tree's former state in its
+    /// pages.
     until: u64,
-    /// The snapshot epoch in which versions of all entries were put first; 0: in none.
+    /// The snapshot epoch in which versions of all entries were put first; 0 if in none.
     snapshot_epoch: u64,
-    /// The tree was empty.
+    /// Set if the tree was empty.
     was_empty: bool,
 }
 
@@ -34,22 +35,22 @@ struct BulkModified {
 pub(in crate::txn) enum Visible {
     /// The tree's pages, with versions instead of the entries that changed since.
     All,
-    /// VersionStore up to this commit timestamp. The tree was empty then, and was filled by a bulk
-    /// modification: nothing in its pages, and no later version, is visible.
+    /// Versions up to this commit timestamp. The tree was empty then, and a bulk modification
+    /// filled it: nothing in its pages, and no later version, is visible.
     VersionsTo(u64),
 }
 
-/// The bulk modifications that some snapshot may have to know.
+/// The bulk modifications that a snapshot may need to know.
 #[derive(Default)]
 pub(in crate::txn) struct BulkModifiedTrees {
     by_tree: RwLock<HashMap<u32, Vec<BulkModified>>>,
-    /// Trees with a bulk modification, read without the latch.
+    /// Number of trees with a bulk modification, read without the latch.
     trees: AtomicUsize,
 }
 
 impl BulkModifiedTrees {
     fn write(&self) -> RwLockWriteGuard<'_, HashMap<u32, Vec<BulkModified>>> {
-        unpoisoned(self.by_tree.write())
+        self.by_tree.write().past_poison()
     }
 
     /// Begins a bulk modification of `tree`, which is locked as a whole.
@@ -67,7 +68,7 @@ impl BulkModifiedTrees {
         debug_assert!(timestamp < RUNNING, "a commit timestamp");
         let mut by_tree = self.write();
         let all = by_tree.entry(tree).or_default();
-        // The tree is locked as a whole, so at most one is not over.
+        // The tree is locked as a whole, so at most one is in progress.
         if let Some(running) = all.iter_mut().find(|each| each.until == RUNNING) {
             running.until = timestamp;
         }
@@ -78,7 +79,7 @@ impl BulkModifiedTrees {
         self.trees.store(by_tree.len(), Ordering::SeqCst);
     }
 
-    /// Returns what of `tree` is visible to `reader`, which has read pages and versions already.
+    /// Returns the visible part of `tree` for `reader`, which has read pages and versions already.
     ///
     /// # Errors
     /// [`TxnError::TreeBulkModified`].
@@ -87,7 +88,7 @@ impl BulkModifiedTrees {
         if self.trees.load(Ordering::SeqCst) == 0 {
             return Ok(visible);
         }
-        let by_tree = unpoisoned(self.by_tree.read());
+        let by_tree = self.by_tree.read().past_poison();
         for each in by_tree.get(&tree).into_iter().flatten() {
             if reader.timestamp >= each.until {
                 continue;
@@ -104,7 +105,7 @@ impl BulkModifiedTrees {
         Ok(visible)
     }
 
-    /// Forgets what concerns only snapshots that began before `oldest`.
+    /// Forgets modifications that concern only snapshots before `oldest`.
     pub(in crate::txn) fn forget_before(&self, oldest: u64) {
         let mut by_tree = self.write();
         by_tree.retain(|_, all| {

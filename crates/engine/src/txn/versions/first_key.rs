@@ -1,12 +1,12 @@
-//! The first key of the range of a bucket, by which buckets are found: its first eight bytes decide
-//! most comparisons, and lie in the map itself.
+//! The first key of a bucket's range, by which buckets are found. Its first eight bytes decide most
+//! comparisons, and are stored in the map itself.
 
 use std::borrow::{Borrow, Cow};
 
 use crate::txn::versions::bucket::head_of;
 
-/// A key to compare first keys with. The order is that of the keys: of two heads that differ, the
-/// smaller one's key is the smaller.
+/// A key that can be compared with first keys. The order is that of the keys: of two different
+/// heads, the smaller belongs to the smaller key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key<'k> {
     head: u64,

@@ -8,7 +8,7 @@ use crate::txn::before_image::{BeforeImage, Found};
 use crate::txn::trees::Look;
 use crate::txn::versions::version::Image;
 
-/// The state of an entry before a change, as a writer found it.
+/// State of an entry before a change, found by its writer.
 pub(super) enum Before {
     Absent,
     Value(Vec<u8>),
@@ -16,7 +16,8 @@ pub(super) enum Before {
 }
 
 impl Before {
-    /// Returns what `look` finds, which is called again for all of a value that cannot be spilled.
+    /// Returns the state found by `look`, which is called again for the whole value if it cannot be
+    /// spilled.
     pub(super) fn of(
         file: Option<&Arc<SpillFile>>,
         look: &mut Look<'_, '_>,
@@ -34,7 +35,7 @@ impl Before {
         })
     }
 
-    /// The before image, as it is put.
+    /// Returns the before image to be put.
     pub(super) fn as_image(&self) -> Option<Image<'_>> {
         match self {
             Before::Absent => None,

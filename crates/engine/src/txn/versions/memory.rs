@@ -1,5 +1,5 @@
-//! The memory of the versions: those that do not fit are spilled, those that no snapshot needs are
-//! dropped, and if neither suffices, the oldest snapshot is lost.
+//! Memory of the versions. Versions that do not fit are spilled, and those that no snapshot needs
+//! are dropped. If neither suffices, the oldest snapshot is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 use crate::io::{SpillError, SpillFile};
 use crate::txn::commit_stamp::COMMITTING;
 use crate::txn::error::{TxnError, why_not_spilled};
-use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::spilled::Horizon;
 use crate::txn::versions::version_store::{Readers, VersionStore};
+use millpond_base::PastPoison;
 
-/// Puts the trees with most versions first. Their numbers are read once: writers change them
-/// meanwhile, and an order that changes while it is sorted by is none.
+/// Sorts the trees by their bytes of versions, largest first. The bytes are read once: writers
+/// change them, and a sort needs a fixed order.
 fn largest_first<T>(trees: &mut [T], bytes: impl Fn(&T) -> usize) {
     trees.sort_by_cached_key(|tree| std::cmp::Reverse(bytes(tree)));
 }
@@ -20,21 +20,22 @@ fn largest_first<T>(trees: &mut [T], bytes: impl Fn(&T) -> usize) {
 impl VersionStore {
     /// Moves versions to the spill file until the rest fits.
     ///
-    /// What others put after the rest fitted is not a failure: they wait for the mutex to spill it.
+    /// Versions that others put after the rest fitted are not a failure: their writers wait for the
+    /// mutex to spill them.
     ///
     /// # Errors
-    /// They do not fit, with the reason, unless that is that there is no file, or that what is left
-    /// has to be in memory.
+    /// They do not fit. The reason is `None` if there is no file, or if the rest has to be in
+    /// memory.
     #[cold]
     pub(in crate::txn) fn spill(&self) -> Result<(), Option<Arc<SpillError>>> {
         let Some(file) = &self.spill else { return Err(None) };
-        let _spilling = unpoisoned(self.spilling.lock());
+        let _spilling = self.spilling.lock().past_poison();
         let mut is_merged = false;
-        // Other writers add versions meanwhile, which may exceed the limit by themselves. These
-        // are spilled, too: a writer that is over the limit waits for this mutex.
+        // Other writers add versions in the meantime, and may exceed the limit on their own. Those
+        // are spilled, too: a writer over the limit waits for this mutex.
         while self.bytes() > self.limit {
             match self.spill_trees(file, is_merged) {
-                // Others dropped versions since the memory was looked at.
+                // Others dropped versions after the memory was checked.
                 Ok(None) => return Ok(()),
                 // One run of a tree takes less memory than many.
                 Ok(Some(0)) if !std::mem::replace(&mut is_merged, true) => {}
@@ -49,12 +50,12 @@ impl VersionStore {
         Ok(())
     }
 
-    /// Moves versions to the spill file, first those of the trees that have most, and merges runs
-    /// where there are many, or `all` of them. Returns the bytes of memory that this freed, or
-    /// `None` if half of the limit is free without.
+    /// Moves versions to the spill file, those of the largest trees first, and merges runs where
+    /// there are many, or `all` of them. Returns the bytes of memory that this freed, or `None` if
+    /// half of the limit was free already.
     fn spill_trees(&self, file: &Arc<SpillFile>, all: bool) -> Result<Option<usize>, SpillError> {
         debug_assert!(self.spilling.try_lock().is_err(), "the caller holds the mutex of spilling");
-        let mut trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
+        let mut trees: Vec<_> = self.trees.read().past_poison().values().cloned().collect();
         largest_first(&mut trees, |tree| tree.bytes.load(Ordering::Relaxed));
         let mut moved = None;
         for tree in trees {
@@ -70,25 +71,25 @@ impl VersionStore {
         Ok(moved)
     }
 
-    /// Charges `taken` bytes and credits `given` ones.
+    /// Charges `taken` bytes, and returns `given` ones.
     fn charge(&self, given: usize, taken: usize) {
         self.bytes.fetch_add(taken, Ordering::Relaxed);
         let before = self.bytes.fetch_sub(given, Ordering::Relaxed);
         debug_assert!(before >= given, "versions are charged before they are dropped");
     }
 
-    /// The snapshots that there are now.
+    /// Returns the read timestamps of the present snapshots.
     fn horizon(&self) -> Horizon {
-        let timestamps = unpoisoned(self.read_timestamps.lock());
+        let timestamps = self.read_timestamps.lock().past_poison();
         let now = self.clock.load(Ordering::SeqCst);
         Horizon { read_timestamps: timestamps.each(), now }
     }
 
-    /// Drops from the spill file what no snapshot needs.
+    /// Drops versions that no snapshot needs from the spill file.
     fn merge_all_runs(&self) {
         let Some(file) = &self.spill else { return };
-        let _spilling = unpoisoned(self.spilling.lock());
-        let (horizon, trees) = (self.horizon(), unpoisoned(self.trees.read()).clone());
+        let _spilling = self.spilling.lock().past_poison();
+        let (horizon, trees) = (self.horizon(), self.trees.read().past_poison().clone());
         for tree in trees.values() {
             match tree.merge(file, &horizon, true) {
                 Ok((given, taken)) => self.charge(given, taken),
@@ -97,7 +98,7 @@ impl VersionStore {
         }
     }
 
-    /// Fails if versions exceed their memory and cannot be spilled: the first snapshot cannot
+    /// Fails if versions exceed their memory and cannot be spilled: then the first snapshot cannot
     /// begin.
     pub(super) fn fits(&self, readers: &mut Readers) -> Result<(), TxnError> {
         if self.bytes() > self.limit {
@@ -115,7 +116,7 @@ impl VersionStore {
 
     /// Drops all versions.
     pub(in crate::txn) fn clear(&self) {
-        let trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
+        let trees: Vec<_> = self.trees.read().past_poison().values().cloned().collect();
         for tree in trees {
             self.bytes.fetch_sub(tree.clear(), Ordering::Relaxed);
         }
@@ -123,8 +124,8 @@ impl VersionStore {
 
     /// Drops the versions that no snapshot needs (rule 5).
     pub(super) fn collect(&self, readers: &mut Readers) {
-        let timestamps = unpoisoned(self.read_timestamps.lock()).each();
-        let trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
+        let timestamps = self.read_timestamps.lock().past_poison().each();
+        let trees: Vec<_> = self.trees.read().past_poison().values().cloned().collect();
         for tree in trees {
             let is_needed = |since, ended| {
                 let first = timestamps.partition_point(|reader| *reader < since);
@@ -138,8 +139,8 @@ impl VersionStore {
         readers.kept = self.bytes();
     }
 
-    /// Loses snapshots, the oldest first, until versions fit their memory (rule 8): `error` is why
-    /// they cannot be spilled.
+    /// Loses snapshots, the oldest first, until versions fit into their memory (rule 8). `error` is
+    /// the reason that they cannot be spilled.
     #[cold]
     pub(in crate::txn) fn make_room(&self, error: &Option<Arc<SpillError>>) {
         // The thread that begins a snapshot checks the memory itself afterwards.
@@ -180,8 +181,8 @@ mod tests {
     use crate::txn::versions::version::Image;
     use crate::txn::versions::window::Window;
 
-    /// The sort compared numbers that writers change, and std's panics when it meets an order that
-    /// is none. Here they change each time they are read.
+    /// The sort compared numbers that writers change, and std's sort panics on an inconsistent
+    /// order. Here they change each time they are read.
     #[test]
     fn trees_are_put_in_order_while_writers_change_how_many_versions_they_have() {
         let random = RefCell::new(fastrand::Rng::with_seed(7));
@@ -248,7 +249,7 @@ mod tests {
         assert_eq!(versions.snapshots(), 0);
     }
 
-    /// Snapshots begin and end while others put versions: what is dropped was charged before.
+    /// Snapshots begin and end while others put versions: dropped versions were charged before.
     #[test]
     fn the_bytes_of_versions_are_never_fewer_than_none() {
         const LIMIT: usize = 1 << 30;
@@ -286,8 +287,8 @@ mod tests {
         assert_eq!(versions.bytes(), 0);
     }
 
-    /// The memory that spilled versions take does not grow with the keys: a snapshot was lost that
-    /// way when the file had room for hundreds of times as much.
+    /// The memory for spilled versions does not grow with the keys. A snapshot was once lost to
+    /// that, when the file had room for hundreds of times as much.
     #[test]
     fn a_snapshot_outlives_many_changes_of_entries_with_long_keys() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! VersionStore of entries for snapshots: in memory, and in runs in the spill file.
+//! Versions of entries for snapshots: in memory, and in runs in the spill file.
 
 mod bucket;
 mod bulk_modified;

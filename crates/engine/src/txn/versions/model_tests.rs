@@ -1,4 +1,4 @@
-//! Versions against a model: all of them, in the order in which they were put.
+//! Versions compared with a model: all of them, in the order of their puts.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -45,7 +45,7 @@ fn value_of(image: Option<Image<'_>>) -> Value {
 }
 
 impl Model {
-    /// A writer changes some entries and commits.
+    /// Changes some entries as a writer, and commits.
     fn write(&mut self, random: &mut fastrand::Rng) {
         let stamp = CommitStamp::new();
         let mut changed = Vec::new();
@@ -55,7 +55,7 @@ impl Model {
             let image = before.as_deref().map(Image::Bytes);
             self.versions.put(TREE, &key, &stamp, image);
             if !self.versions.wants(TREE, &key, &stamp) {
-                // The second one of a key by one writer counts for nothing.
+                // A writer's second version of a key is ignored.
                 self.versions.put(TREE, &key, &stamp, Some(Image::Bytes(b"never")));
             }
             if !changed.contains(&key) {
@@ -76,7 +76,7 @@ impl Model {
         chain.iter().find(|(_, ended)| *ended > reader.timestamp).map(|(value, _)| value.clone())
     }
 
-    /// Compares what a snapshot sees of one key, and of a range.
+    /// Compares a snapshot's view of one key, and of a range.
     fn check(&self, reader: &Reader, random: &mut fastrand::Rng) {
         let (one, mut out) = (key(random), Window::default());
         self.versions.seen(reader, TREE, &one, &mut out).unwrap();
@@ -112,8 +112,8 @@ impl Model {
     }
 }
 
-/// Writes, snapshots that begin and end, and look-ups, at random; what is dropped was needed by
-/// nobody.
+/// Writes, begins and ends snapshots, and looks up keys, at random. Only versions that nobody needs
+/// may be dropped.
 fn run(seed: u64, limit: usize, spill: Option<Arc<SpillFile>>) {
     let mut random = fastrand::Rng::with_seed(seed);
     let versions = VersionStore::new(limit, spill);

@@ -1,4 +1,4 @@
-//! The reader of a snapshot: its read timestamp, and whether its snapshot is lost.
+//! Reader of a snapshot: its read timestamp, and the loss of its snapshot.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -22,15 +22,15 @@ pub(in crate::txn) struct Reader {
     pub(in crate::txn) caller: &'static Location<'static>,
     thread: Thread,
     lost: AtomicBool,
-    /// Why versions could not be spilled when it was lost.
+    /// Reason that versions could not be spilled when it was lost.
     error: OnceLock<Arc<SpillError>>,
 }
 
-/// A reader's timestamp, and how many there were before it.
+/// A reader's timestamp, and the number of readers before it.
 pub(in crate::txn) type ReaderKey = (u64, u64);
 
 impl Reader {
-    /// A reader of what is committed at a timestamp, on behalf of `caller`.
+    /// Returns a reader of the state committed at a timestamp, on behalf of `caller`.
     pub(in crate::txn) fn new(
         key: ReaderKey,
         snapshot_epoch: u64,
@@ -48,12 +48,12 @@ impl Reader {
         (self.timestamp, self.number)
     }
 
-    /// Returns whether it is lost.
+    /// Returns `true` if it is lost.
     pub(in crate::txn) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::SeqCst)
     }
 
-    /// Loses it: versions do not fit into memory, and `error` kept them from being spilled.
+    /// Loses it: versions do not fit into memory, and `error` prevented spilling them.
     pub(in crate::txn) fn lose(&self, error: Option<Arc<SpillError>>) {
         if let Some(error) = error {
             self.error.get_or_init(|| error);
@@ -61,13 +61,13 @@ impl Reader {
         self.lost.store(true, Ordering::SeqCst);
     }
 
-    /// The name of the thread that began the snapshot.
+    /// Returns the name of the thread that began the snapshot.
     pub(in crate::txn) fn thread_name(&self) -> String {
         let thread = &self.thread;
         thread.name().map_or_else(|| format!("{:?}", thread.id()), str::to_string)
     }
 
-    /// The error that reports its loss.
+    /// Returns the error that reports its loss.
     pub(in crate::txn) fn lost(&self) -> TxnError {
         TxnError::SnapshotLost {
             caller: self.caller.to_string(),
@@ -87,7 +87,7 @@ impl Reader {
     }
 }
 
-/// Read timestamps, each as often as there are snapshots with it.
+/// Read timestamps, each with the number of its snapshots.
 #[derive(Default)]
 pub(super) struct ReadTimestamps {
     counts: BTreeMap<u64, u64>,
@@ -95,13 +95,13 @@ pub(super) struct ReadTimestamps {
 }
 
 impl ReadTimestamps {
-    /// Adds one.
+    /// Adds a snapshot's timestamp.
     pub(super) fn add(&mut self, timestamp: u64) {
         *self.counts.entry(timestamp).or_default() += 1;
         self.all += 1;
     }
 
-    /// Removes one, if it is there.
+    /// Removes a snapshot's timestamp, if it is there.
     pub(super) fn remove(&mut self, timestamp: u64) {
         if let Entry::Occupied(mut count) = self.counts.entry(timestamp) {
             self.all -= 1;
@@ -117,12 +117,12 @@ impl ReadTimestamps {
         self.all
     }
 
-    /// The largest.
+    /// Returns the largest.
     pub(super) fn last(&self) -> Option<u64> {
         self.counts.keys().next_back().copied()
     }
 
-    /// All of them, in their order.
+    /// Returns all timestamps, in order.
     pub(super) fn each(&self) -> Vec<u64> {
         self.counts.keys().copied().collect()
     }

@@ -1,5 +1,5 @@
-//! VersionStore of one tree that did not fit into memory: a row of blocks in the spill file, in the
-//! order of keys, and of one key from the oldest to the newest.
+//! A run: versions of one tree that did not fit into memory. It is a row of blocks in the spill
+//! file, in the order of keys, each key's versions from the oldest to the newest.
 //!
 //! ```text
 //! block: length of its first key, 4 bytes · that key's sum, 8 bytes · that key · versions
@@ -24,16 +24,16 @@ use crate::txn::bounds::Bounds;
 use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::versions::version::{Image, Stamp, Version};
 
-/// Bytes in memory that a run is charged with, besides its content.
+/// Bytes of memory charged for a run, besides its content.
 const RUN_BYTES: usize = 256;
 /// Bytes before a block's first key: its length and its sum.
 const HEAD: usize = 12;
-/// Bytes of a block that are read to see its first key.
+/// Bytes of a block that are read to find its first key.
 const START: usize = 256;
-/// Bytes in memory that a stamp is charged with.
+/// Bytes of memory charged for a stamp.
 const STAMP_BYTES: usize = 48;
 
-/// Bytes of a block of a run of this level.
+/// Returns the bytes per block in a run of this level.
 fn block_bytes(level: u32) -> usize {
     (16 << 10) << (2 * level.min(2))
 }
@@ -45,7 +45,7 @@ pub(super) type Keyed = (Arc<[u8]>, Version);
 pub(super) struct Run {
     blocks: Blocks,
     last: Box<[u8]>,
-    /// Stamps of writers that were active.
+    /// Stamps of the writers that were active.
     stamps: Vec<Arc<CommitStamp>>,
     large: Vec<Arc<Pieces>>,
     /// Number of runs merged into this one, as a logarithm.
@@ -69,7 +69,7 @@ impl RunWriter {
         RunWriter { run, numbers: HashMap::new(), last: vec![], buffer: vec![] }
     }
 
-    /// Appends a version. Keys come in order.
+    /// Appends a version. Keys must come in order.
     pub(super) fn push(
         &mut self,
         key: &[u8],
@@ -129,7 +129,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// The run; `None` if nothing was pushed.
+    /// Returns the run, or `None` if nothing was pushed.
     pub(super) fn finish(mut self) -> Result<Option<Run>, SpillError> {
         self.end_block()?;
         self.run.blocks.end();
@@ -140,10 +140,10 @@ impl RunWriter {
     }
 }
 
-/// A version as a block holds it: its key, its stamp, and what the entry was before.
+/// A version in a block: its key, its stamp, and the entry's former value.
 type Stored<'b> = (&'b [u8], Stamp, Option<StoredValue<'b>>);
 
-/// A value as a block holds it.
+/// A value in a block.
 enum StoredValue<'b> {
     Here(&'b [u8]),
     Large(&'b Arc<Pieces>),
@@ -158,7 +158,7 @@ impl From<StoredValue<'_>> for BeforeImage {
     }
 }
 
-/// Takes the next version off a block; `None` at its end, or if it does not decode.
+/// Takes the next version off a block; `None` at its end, or if it cannot be decoded.
 fn take<'b>(run: &'b Run, rest: &mut &'b [u8]) -> Option<Stored<'b>> {
     let key = take_bytes(rest)?;
     let stamp = match take_varint(rest)? {
@@ -176,14 +176,14 @@ fn take<'b>(run: &'b Run, rest: &mut &'b [u8]) -> Option<Stored<'b>> {
     Some((key, stamp, before))
 }
 
-/// Returns the first key of a block of which `start` are the first bytes, or else the number of
-/// bytes that it takes to see it.
+/// Returns the first key of a block, of which `start` is the beginning, or else the number of bytes
+/// needed to find it.
 fn first_key(start: &[u8]) -> Result<&[u8], usize> {
     let (len, rest) = start.split_first_chunk::<4>().ok_or(HEAD)?;
     let (sum, rest) = rest.split_first_chunk::<8>().ok_or(HEAD)?;
     let len = u32::from_le_bytes(*len) as usize;
     let key = rest.get(..len).ok_or(HEAD + len)?;
-    // A key whose sum does not match is none: more bytes are wanted than there are.
+    // A key with a wrong sum is not one; the error asks for more bytes than there are.
     if xxh3_64(key) == u64::from_le_bytes(*sum) { Ok(key) } else { Err(usize::MAX) }
 }
 
@@ -199,7 +199,7 @@ impl Run {
         Ok(from)
     }
 
-    /// The first key of a block, read into `start`.
+    /// Returns the first key of a block, read into `start`.
     fn first_of<'b>(&self, block: usize, start: &'b mut Vec<u8>) -> Result<&'b [u8], SpillError> {
         self.blocks.read_start(block, START, start)?;
         if let Err(most) = first_key(start)
@@ -210,7 +210,7 @@ impl Run {
         first_key(start).map_err(|_| self.blocks.damaged(block))
     }
 
-    /// The first block that may hold `key`, or keys behind it.
+    /// Returns the first block that may hold `key`, or keys behind it.
     fn block_of(&self, key: &[u8]) -> Result<usize, SpillError> {
         Ok(self.blocks_of(|first| first < key)?.saturating_sub(1))
     }
@@ -223,7 +223,7 @@ impl Run {
         Ok(out.get(from..).unwrap_or(&[]))
     }
 
-    /// The first version of `key` for which `is_it` holds.
+    /// Finds the first version of `key` for which `is_it` holds.
     pub(super) fn find(
         &self,
         key: &[u8],
@@ -259,7 +259,7 @@ pub(super) struct RunCursor {
     upper: Bound<Vec<u8>>,
     /// Blocks that are not read yet.
     blocks: std::ops::Range<usize>,
-    /// VersionStore that were read and not taken; the next one last.
+    /// Versions that were read and not taken; the next one last.
     at_hand: Vec<Keyed>,
     bytes: Vec<u8>,
 }
@@ -305,7 +305,7 @@ impl RunCursor {
             }
     }
 
-    /// The key that comes next; `None` at the end.
+    /// Returns the next key; `None` at the end.
     pub(super) fn key(&mut self) -> Result<Option<&[u8]>, SpillError> {
         while self.at_hand.is_empty() {
             let next = if self.forward { self.blocks.next() } else { self.blocks.next_back() };
@@ -330,7 +330,7 @@ impl RunCursor {
         Ok(self.at_hand.last().map(|(key, _)| &**key))
     }
 
-    /// Appends the versions of the key that comes next, if it is `key`, the oldest first.
+    /// Appends the versions of the next key, if it is `key`, the oldest first.
     pub(super) fn take(&mut self, key: &[u8], out: &mut Vec<Version>) -> Result<(), SpillError> {
         let from = out.len();
         while self.key()? == Some(key) {

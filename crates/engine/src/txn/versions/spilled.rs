@@ -1,11 +1,10 @@
-//! The versions of one tree: in memory, in buckets of ranges of keys, and in runs in the spill
-//! file.
+//! The versions of one tree: in memory, in buckets of key ranges, and in runs in the spill file.
 //!
 //! # Rules
-//! 1. The versions in the runs are older than those in memory, and the runs are in the order of
-//!    their age. So of the versions of a key the oldest come first, as in memory.
-//! 2. A writer may put a second version of a key when the first one was spilled. It follows the
-//!    first one, with the same stamp; so no snapshot ever sees it.
+//! 1. The versions in the runs are older than those in memory, and the runs are ordered by age. So
+//!    the oldest versions of a key come first, as in memory.
+//! 2. A writer may put a second version of a key after the first one was spilled. It follows the
+//!    first one and has the same stamp, so no snapshot ever sees it.
 //! 3. The list of runs changes under the latch of the tree's versions, exclusive, and only by the
 //!    holder of the mutex of spilling. Runs are merged outside that latch: a run does not change.
 //! 4. Buckets are added, split and removed under that latch, exclusive. Their versions change under
@@ -17,19 +16,19 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::{Mutex, RwLock};
 
 use crate::io::{SpillError, SpillFile};
 use crate::txn::bounds::Bounds;
 use crate::txn::commit_stamp::{COMMITTING, CommitStamp};
-use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::bucket::Bucket;
 use crate::txn::versions::first_key::{FirstKey, Key};
 use crate::txn::versions::run::{Run, RunCursor, RunWriter};
 use crate::txn::versions::version::{Image, Version};
 use crate::txn::versions::window::Window;
 
-/// Runs of a level that are merged to one of the next.
+/// Number of runs of a level that are merged into one of the next.
 const FAN_IN: usize = 8;
 /// Multiple of the intended size at which a writer waits to split a bucket.
 const CROWDED: usize = 8;
@@ -37,7 +36,7 @@ const CROWDED: usize = 8;
 /// The state that the latch guards.
 #[derive(Default)]
 pub(super) struct Ranges {
-    /// By the first key of their range; the first one's is empty.
+    /// Buckets by the first key of their range; the first bucket's is empty.
     buckets: BTreeMap<FirstKey, Mutex<Bucket>>,
     runs: Vec<Arc<Run>>,
 }
@@ -46,13 +45,13 @@ pub(super) struct Ranges {
 #[derive(Default)]
 pub(super) struct TreeVersions {
     ranges: RwLock<Ranges>,
-    /// True if there may be versions.
+    /// Set if there may be versions.
     is_used: AtomicBool,
     /// Bytes that the versions in memory take.
     pub(super) bytes: AtomicUsize,
 }
 
-/// The read timestamps of the snapshots, and a timestamp that later snapshots do not precede.
+/// Read timestamps of the snapshots, and a timestamp that later snapshots do not precede.
 pub(super) struct Horizon {
     pub(super) read_timestamps: Vec<u64>,
     pub(super) now: u64,
@@ -75,7 +74,7 @@ impl Horizon {
     }
 }
 
-/// Returns the bucket of the range that `key` is in, and the first key of that range.
+/// Returns the bucket whose range has `key`, and the first key of that range.
 fn bucket_of<'r>(ranges: &'r Ranges, key: &[u8]) -> Option<(&'r FirstKey, &'r Mutex<Bucket>)> {
     let up_to = (Bound::Unbounded, Bound::Included(Key::new(key)));
     ranges.buckets.range(up_to).next_back()
@@ -86,7 +85,7 @@ impl Ranges {
         !self.buckets.is_empty() || !self.runs.is_empty()
     }
 
-    /// Appends what a snapshot at `timestamp` sees of `key`.
+    /// Appends the version of `key` for a snapshot at `timestamp`.
     fn seen(&self, key: &[u8], timestamp: u64, out: &mut Window) -> Result<(), SpillError> {
         for run in &self.runs {
             if let Some(found) = run.find(key, |stamp| stamp > timestamp)? {
@@ -96,13 +95,13 @@ impl Ranges {
             }
         }
         if let Some((_, bucket)) = bucket_of(self, key) {
-            unpoisoned(bucket.lock()).seen(key, timestamp, out);
+            bucket.lock().past_poison().seen(key, timestamp, out);
         }
         Ok(())
     }
 
-    /// Appends what a snapshot at `timestamp` sees of versions in memory of keys between the
-    /// bounds, until `out` has `max` keys.
+    /// Appends the versions in memory for a snapshot at `timestamp` of keys between the bounds,
+    /// until `out` has `max` keys.
     fn in_memory(
         &self,
         timestamp: u64,
@@ -121,7 +120,7 @@ impl Ranges {
         loop {
             let next = if forward { buckets.next() } else { buckets.next_back() };
             let Some((first, bucket)) = next else { return };
-            let mut bucket = unpoisoned(bucket.lock());
+            let mut bucket = bucket.lock().past_poison();
             let begin = match lower {
                 Bound::Included(key) if first.bytes() <= key => bucket.chain_of(key).start,
                 Bound::Excluded(key) if first.bytes() <= key => bucket.chain_of(key).end,
@@ -139,8 +138,8 @@ impl Ranges {
         }
     }
 
-    /// Appends what a snapshot at `timestamp` sees of keys between the bounds, as
-    /// [`VersionStore::window`](crate::txn::versions::version_store::VersionStore::window) does.
+    /// Appends the versions for a snapshot at `timestamp` of keys between the bounds, like
+    /// [`VersionStore::window`](crate::txn::versions::version_store::VersionStore::window).
     fn window(
         &self,
         timestamp: u64,
@@ -205,9 +204,9 @@ impl TreeVersions {
 
     /// Returns `true` if the writer with `stamp` has not yet put a version of `key` in memory.
     pub(super) fn wants(&self, key: &[u8], stamp: &Arc<CommitStamp>) -> bool {
-        let ranges = unpoisoned(self.ranges.read());
+        let ranges = self.ranges.read().past_poison();
         bucket_of(&ranges, key)
-            .is_none_or(|(_, bucket)| unpoisoned(bucket.lock()).wants(key, stamp))
+            .is_none_or(|(_, bucket)| bucket.lock().past_poison().wants(key, stamp))
     }
 
     /// Puts a version of `key`, unless the writer with `stamp` has done so. `newest` is the largest
@@ -221,17 +220,17 @@ impl TreeVersions {
         total: &AtomicUsize,
     ) {
         loop {
-            let ranges = unpoisoned(self.ranges.read());
+            let ranges = self.ranges.read().past_poison();
             let Some((_, bucket)) = bucket_of(&ranges, key) else {
                 drop(ranges);
                 self.add_first(total);
                 continue;
             };
-            let mut bucket = unpoisoned(bucket.lock());
+            let mut bucket = bucket.lock().past_poison();
             let taken = bucket.memory();
             bucket.put(key, stamp, before, newest);
-            // Bytes are charged while the mutex is held: a thread that finds the version and drops
-            // it finds it charged.
+            // Bytes are charged while the mutex is held, so that a thread that finds and drops the
+            // version finds it charged.
             self.charge(taken, bucket.memory(), total);
             let (is_full, is_crowded) = (bucket.is_full(1), bucket.is_full(CROWDED));
             drop(bucket);
@@ -243,7 +242,7 @@ impl TreeVersions {
         }
     }
 
-    /// Charges what a bucket takes `now`, to which `before` was charged.
+    /// Charges the difference between a bucket's bytes before and `now`.
     fn charge(&self, before: usize, now: usize, total: &AtomicUsize) {
         for bytes in [total, &self.bytes] {
             if now > before {
@@ -258,7 +257,7 @@ impl TreeVersions {
     /// Adds the bucket of all keys, if there is none.
     #[cold]
     fn add_first(&self, total: &AtomicUsize) {
-        let mut ranges = unpoisoned(self.ranges.write());
+        let mut ranges = self.ranges.write().past_poison();
         if ranges.buckets.is_empty() {
             let bucket = Bucket::new(&[], None);
             self.charge(0, bucket.memory(), total);
@@ -267,13 +266,14 @@ impl TreeVersions {
         }
     }
 
-    /// Splits the full bucket that `key` is in, if the latch is free, or `must` be waited for.
+    /// Splits the full bucket of `key`, if the latch is free, or after a wait if it `must` be
+    /// split.
     #[cold]
     fn split(&self, key: &[u8], must: bool, total: &AtomicUsize) {
         let mut ranges = match self.ranges.try_write() {
             Ok(ranges) => ranges,
             Err(_) if !must => return,
-            Err(_) => unpoisoned(self.ranges.write()),
+            Err(_) => self.ranges.write().past_poison(),
         };
         let behind = (Bound::Excluded(Key::new(key)), Bound::Unbounded);
         let upper = ranges.buckets.range(behind).next().map(|(first, _)| first.clone());
@@ -281,7 +281,7 @@ impl TreeVersions {
         let Some((lower, bucket)) = ranges.buckets.range_mut(up_to).next_back() else {
             return;
         };
-        let bucket = unpoisoned(bucket.get_mut());
+        let bucket = bucket.get_mut().past_poison();
         let taken = bucket.memory();
         if !bucket.is_full(1) {
             return;
@@ -295,14 +295,14 @@ impl TreeVersions {
         ranges.buckets.insert(FirstKey::new(&first), Mutex::new(second));
     }
 
-    /// Appends what a snapshot at `timestamp` sees of `key`.
+    /// Appends the version of `key` for a snapshot at `timestamp`.
     pub(super) fn seen(
         &self,
         key: &[u8],
         timestamp: u64,
         out: &mut Window,
     ) -> Result<(), SpillError> {
-        unpoisoned(self.ranges.read()).seen(key, timestamp, out)
+        self.ranges.read().past_poison().seen(key, timestamp, out)
     }
 
     /// Takes the latch and calls [`Ranges::window`].
@@ -314,14 +314,14 @@ impl TreeVersions {
         limit: usize,
         out: &mut Window,
     ) -> Result<bool, SpillError> {
-        unpoisoned(self.ranges.read()).window(timestamp, bounds, forward, limit, out)
+        self.ranges.read().past_poison().window(timestamp, bounds, forward, limit, out)
     }
 
-    /// Drops from memory the versions for which `keep` returns `false`, as [`Bucket::retain`].
+    /// Drops the versions in memory for which `keep` returns `false`; see [`Bucket::retain`].
     pub(super) fn retain(&self, keep: impl Fn(u64, u64) -> bool, total: &AtomicUsize) {
         let mut has_empty = false;
-        for bucket in unpoisoned(self.ranges.read()).buckets.values() {
-            let mut bucket = unpoisoned(bucket.lock());
+        for bucket in self.ranges.read().past_poison().buckets.values() {
+            let mut bucket = bucket.lock().past_poison();
             let taken = bucket.memory();
             bucket.retain(&keep);
             self.charge(taken, bucket.memory(), total);
@@ -332,12 +332,12 @@ impl TreeVersions {
         }
     }
 
-    /// Removes empty buckets: the ranges before them get theirs.
+    /// Removes empty buckets; the ones before them take over their ranges.
     fn remove_empty(&self, total: &AtomicUsize) {
-        let mut ranges = unpoisoned(self.ranges.write());
+        let mut ranges = self.ranges.write().past_poison();
         let mut left: Vec<(FirstKey, Bucket)> = Vec::new();
         for (first, bucket) in std::mem::take(&mut ranges.buckets) {
-            let bucket = unpoisoned(bucket.into_inner());
+            let bucket = bucket.into_inner().past_poison();
             if bucket.len() == 0 {
                 self.charge(first.bytes().len() + bucket.memory(), 0, total);
             } else if left.is_empty() {
@@ -361,10 +361,12 @@ impl TreeVersions {
     /// Moves the versions in memory to the file. Returns the bytes of memory that this frees and
     /// takes.
     pub(super) fn spill(&self, file: &Arc<SpillFile>) -> Result<(usize, usize), SpillError> {
-        let mut ranges = unpoisoned(self.ranges.write());
+        let mut ranges = self.ranges.write().past_poison();
         let mut writer = RunWriter::new(file, 0);
         for bucket in ranges.buckets.values_mut() {
-            unpoisoned(bucket.get_mut())
+            bucket
+                .get_mut()
+                .past_poison()
                 .each(|key, stamp, before| writer.push(key, stamp, before))?;
         }
         let Some(run) = writer.finish()? else { return Ok((0, 0)) };
@@ -384,7 +386,7 @@ impl TreeVersions {
     ) -> Result<(usize, usize), SpillError> {
         let (mut given, mut taken) = (0, 0);
         loop {
-            let runs = unpoisoned(self.ranges.read()).runs.clone();
+            let runs = self.ranges.read().past_poison().runs.clone();
             let Some(level) = runs.last().map(|run| run.level) else { break };
             let same = runs.iter().rev().take_while(|run| all || run.level == level).count();
             if same < if all { 1 } else { FAN_IN } {
@@ -394,7 +396,7 @@ impl TreeVersions {
             let merging = runs.get(from..).unwrap_or(&[]);
             let level = merging.first().map_or(level, |run| run.level) + 1;
             let merged = merge(file, merging, level, horizon)?;
-            let mut ranges = unpoisoned(self.ranges.write());
+            let mut ranges = self.ranges.write().past_poison();
             let now = ranges.runs.get(from..).unwrap_or(&[]);
             if now.len() != same || !now.iter().zip(merging).all(|(a, b)| Arc::ptr_eq(a, b)) {
                 // The snapshot epoch is over, and they are gone.
@@ -412,9 +414,9 @@ impl TreeVersions {
         Ok((given, taken))
     }
 
-    /// Forgets everything. Returns the bytes of memory that this frees.
+    /// Drops all versions. Returns the bytes of memory that this frees.
     pub(super) fn clear(&self) -> usize {
-        let mut ranges = unpoisoned(self.ranges.write());
+        let mut ranges = self.ranges.write().past_poison();
         let runs = ranges.runs.drain(..).map(|run| run.bytes).sum::<usize>();
         let buckets = std::mem::take(&mut ranges.buckets);
         self.is_used.store(false, Ordering::SeqCst);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::txn::before_image::BeforeImage;
 use crate::txn::commit_stamp::CommitStamp;
 
-/// The stamp of a version. Once the writer has ended, the timestamp itself is kept.
+/// The stamp of a version. Once the writer has ended, only the timestamp is kept.
 #[derive(Clone)]
 pub(super) enum Stamp {
     Ended(u64),
@@ -13,7 +13,7 @@ pub(super) enum Stamp {
 }
 
 impl Stamp {
-    /// The commit timestamp; larger than all others if the writer is active.
+    /// Returns the commit timestamp; that of an active writer is larger than all others.
     pub(super) fn timestamp(&self) -> u64 {
         match self {
             Stamp::Ended(timestamp) => *timestamp,
@@ -51,11 +51,11 @@ pub(super) struct Version {
     pub(super) stamp: Stamp,
 }
 
-/// A before image where it lies.
+/// A borrowed before image.
 #[derive(Clone, Copy)]
 pub(in crate::txn) enum Image<'a> {
     /// The value.
     Bytes(&'a [u8]),
-    /// One that is kept apart from its version.
+    /// A value stored apart from its version.
     Apart(&'a BeforeImage),
 }

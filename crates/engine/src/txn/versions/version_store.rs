@@ -8,13 +8,12 @@
 //! tree, key ─→ (before, stamp) (before, stamp) …     oldest first; the last may be pending
 //! ```
 //!
-//! # Rules
 //! 1. A version is put before its page is changed, by the holder of the key's lock in X. A reader
 //!    that reads the page first and the versions afterwards misses nothing: either the page was not
 //!    changed yet, or the version is here.
-//! 2. Of several changes of one key by one writer only the first puts a version.
+//! 2. If a writer changes a key several times, only the first change puts a version.
 //! 3. Stamps get their timestamps in the order of commits, before the writer's locks are released.
-//!    A writer that rolls back gets one as well, when all is undone.
+//!    A writer that rolls back gets one as well, once everything is undone.
 //! 4. A time with snapshots is a *snapshot epoch*. When one begins, no writer knows yet, so the
 //!    thread that begins it captures the versions of all writers. It waits until the pending calls
 //!    are over (writer quiescence), and puts the before images of the changes made so far
@@ -28,8 +27,8 @@
 //!    (`spilled.rs`, `memory.rs`). A writer may put a second version of a key then, which is never
 //!    seen.
 //! 8. If they cannot be spilled, because the file is full or fails or there is none, the oldest
-//!    snapshot is lost: it is marked first, and what only it needed is dropped then. A reader
-//!    checks the mark after it read the versions.
+//!    snapshot is lost. It is marked first, and then the versions that only it needed are dropped.
+//!    A reader checks the mark after it has read the versions.
 //! 9. Latches are taken in this order: readers, spilling, trees, the ranges of one tree, a bucket.
 //!    No holder of one waits for a page or a lock, except the thread that begins an epoch, which
 //!    waits for single calls.
@@ -41,6 +40,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard, TryLockError};
 
 use hashbrown::HashMap;
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::{Mutex, RwLock};
 
 use crate::io::SpillFile;
@@ -50,7 +50,6 @@ use crate::txn::bounds::Bounds;
 use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
 use crate::txn::trees::Look;
-use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::bulk_modified::{BulkModifiedTrees, Visible};
 use crate::txn::versions::found_before::Before;
 use crate::txn::versions::reader::{ReadTimestamps, Reader, ReaderKey};
@@ -58,24 +57,24 @@ use crate::txn::versions::spilled::TreeVersions;
 use crate::txn::versions::version::Image;
 use crate::txn::versions::window::Window;
 
-/// Growth since the last clean-up that is not worth another one.
+/// Growth since the last clean-up that does not justify another one.
 const SLACK_BYTES: usize = 64 << 10;
 
-/// Tries to begin the first snapshot beside calls that change more than fits meanwhile.
+/// Attempts to begin the first snapshot beside calls that change more than fits in the meantime.
 const TRIES: u32 = 8;
 
-/// The snapshots that there are.
+/// The present snapshots.
 #[derive(Default)]
 pub(super) struct Readers {
-    /// By read timestamp, oldest first.
+    /// Readers by read timestamp, oldest first.
     pub(super) all: BTreeMap<ReaderKey, Arc<Reader>>,
-    /// Snapshots so far.
+    /// Number of snapshots so far.
     begun: u64,
     /// Bytes of versions that the last clean-up left.
     pub(super) kept: usize,
 }
 
-/// The snapshots, locked. What could not wait for this lock ends its snapshot when it is released.
+/// The locked list of snapshots. Its release ends the snapshots that could not wait for the lock.
 pub(super) struct ReadersGuard<'v> {
     versions: &'v VersionStore,
     readers: Option<MutexGuard<'v, Readers>>,
@@ -102,9 +101,9 @@ impl Drop for ReadersGuard<'_> {
         while let Some(mut readers) = self.readers.take() {
             self.versions.forget_over(&mut readers);
             drop(readers);
-            // A thread that adds an ended snapshot tries to lock afterwards. If it fails, that was
+            // A thread that adds an ended snapshot tries to lock afterwards. If that fails, it came
             // before the lock was released just now, and its snapshot is found here.
-            if !unpoisoned(self.versions.ended.lock()).is_empty() {
+            if !self.versions.ended.lock().past_poison().is_empty() {
                 self.readers = self.versions.try_lock_readers();
             }
         }
@@ -122,18 +121,19 @@ pub(in crate::txn) struct VersionStore {
     pub(super) trees: RwLock<HashMap<u32, Arc<TreeVersions>>>,
     pub(super) bulk_modified: BulkModifiedTrees,
     readers: Mutex<Readers>,
-    /// Snapshots that are over, and are still among the readers.
+    /// Ended snapshots that are still among the readers.
     ended: Mutex<Vec<ReaderKey>>,
     /// Read timestamps of the snapshots; a snapshot draws its own while this is locked.
     pub(super) read_timestamps: Mutex<ReadTimestamps>,
     pub(super) bytes: AtomicUsize,
     pub(super) limit: usize,
-    /// Takes the versions that do not fit.
+    /// Takes the versions that do not fit into memory.
     pub(super) spill: Option<Arc<SpillFile>>,
     pub(super) spilling: Mutex<()>,
-    /// An epoch whose versions are incomplete, since something could not be read; 0: none.
+    /// An epoch whose versions are incomplete, since something could not be read; 0 if there is
+    /// none.
     lost_epoch: AtomicU64,
-    /// The reason, of the last one that was lost.
+    /// Error of the last lost epoch.
     why_lost: Mutex<Option<Arc<TxnError>>>,
 }
 
@@ -150,7 +150,7 @@ fn is_empty(bounds: Bounds<'_>) -> bool {
 }
 
 impl VersionStore {
-    /// No versions yet; about `limit` bytes of them are kept in memory at most.
+    /// Returns an empty store that keeps about `limit` bytes of versions in memory at most.
     pub(in crate::txn) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> VersionStore {
         VersionStore {
             snapshot_epoch: AtomicU64::new(0),
@@ -170,16 +170,16 @@ impl VersionStore {
         }
     }
 
-    /// Loses all snapshots of `snapshot_epoch`: `error` kept versions from being put.
+    /// Loses all snapshots of `snapshot_epoch`: `error` prevented puts of versions.
     pub(in crate::txn) fn lose_epoch(&self, snapshot_epoch: u64, error: TxnError) {
         debug_assert_eq!(snapshot_epoch % 2, 1, "a snapshot epoch is odd");
-        *unpoisoned(self.why_lost.lock()) = Some(Arc::new(error));
+        *self.why_lost.lock().past_poison() = Some(Arc::new(error));
         self.lost_epoch.store(snapshot_epoch, Ordering::SeqCst);
     }
 
-    /// The error of a snapshot whose epoch is lost.
+    /// Returns the error of a snapshot whose epoch is lost.
     fn lost_with_epoch(&self, reader: &Reader) -> TxnError {
-        let Some(error) = unpoisoned(self.why_lost.lock()).clone() else { return reader.lost() };
+        let Some(error) = self.why_lost.lock().past_poison().clone() else { return reader.lost() };
         let what = "the versions of what a transaction changed could not be kept".to_string();
         TxnError::SnapshotUnreadable { caller: reader.caller.to_string(), what, error }
     }
@@ -192,32 +192,32 @@ impl VersionStore {
         if reader.is_lost() { Err(reader.lost()) } else { Ok(()) }
     }
 
-    /// The snapshot epoch, or `None` if there are no snapshots. In an epoch, a writer puts a
-    /// version before it changes an entry.
+    /// Returns the snapshot epoch, or `None` if there are no snapshots. In an epoch, a writer puts
+    /// a version before it changes an entry.
     #[inline]
     pub(in crate::txn) fn snapshot_epoch(&self) -> Option<u64> {
         let snapshot_epoch = self.snapshot_epoch.load(Ordering::SeqCst);
         (snapshot_epoch % 2 == 1).then_some(snapshot_epoch)
     }
 
-    /// Bytes of memory that versions may take, about.
+    /// Returns roughly the bytes of memory that versions may take.
     pub(in crate::txn) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Bytes of memory that versions take.
+    /// Returns the bytes of memory that versions take.
     pub(in crate::txn) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Snapshots that are open.
+    /// Returns the number of open snapshots.
     pub(in crate::txn) fn snapshots(&self) -> u64 {
         // Not `readers`: the thread that holds them may wait for a page that this thread lends.
-        unpoisoned(self.read_timestamps.lock()).len()
+        self.read_timestamps.lock().past_poison().len()
     }
 
     pub(super) fn lock_readers(&self) -> ReadersGuard<'_> {
-        ReadersGuard { versions: self, readers: Some(unpoisoned(self.readers.lock())) }
+        ReadersGuard { versions: self, readers: Some(self.readers.lock().past_poison()) }
     }
 
     pub(super) fn try_readers(&self) -> Option<ReadersGuard<'_>> {
@@ -234,14 +234,14 @@ impl VersionStore {
     }
 
     fn tree(&self, tree: u32) -> Arc<TreeVersions> {
-        if let Some(found) = unpoisoned(self.trees.read()).get(&tree) {
+        if let Some(found) = self.trees.read().past_poison().get(&tree) {
             return found.clone();
         }
-        unpoisoned(self.trees.write()).entry(tree).or_default().clone()
+        self.trees.write().past_poison().entry(tree).or_default().clone()
     }
 
     fn tree_with_versions(&self, tree: u32) -> Option<Arc<TreeVersions>> {
-        let trees = unpoisoned(self.trees.read());
+        let trees = self.trees.read().past_poison();
         trees.get(&tree).filter(|tree| tree.is_used()).cloned()
     }
 
@@ -282,7 +282,7 @@ impl VersionStore {
         Ok(())
     }
 
-    /// The spill file.
+    /// Returns the spill file.
     pub(in crate::txn) fn file(&self) -> Option<&Arc<SpillFile>> {
         self.spill.as_ref()
     }
@@ -292,10 +292,11 @@ impl VersionStore {
         stamp.end(&self.clock);
     }
 
-    /// Appends what `reader` sees of `key` to `out`, unless it sees what the page says.
+    /// Appends the version of `key` for `reader` to `out`, unless the value in the page is the
+    /// right one.
     ///
     /// # Errors
-    /// The version cannot be read from the spill file; the snapshot is lost then.
+    /// The version cannot be read from the spill file; then the snapshot is lost.
     pub(in crate::txn) fn seen(
         &self,
         reader: &Reader,
@@ -307,11 +308,11 @@ impl VersionStore {
         tree.seen(key, reader.timestamp, out).map_err(|error| reader.unreadable(error))
     }
 
-    /// Appends what `reader` sees of keys between the bounds to `out`, in the given direction.
-    /// Returns whether there may be more than the `limit` keys that were looked at.
+    /// Appends the versions for `reader` of keys between the bounds to `out`, in the given
+    /// direction. Returns `true` if there may be more than the `limit` keys that were looked at.
     ///
     /// # Errors
-    /// As [`VersionStore::seen`].
+    /// Same as [`VersionStore::seen`].
     pub(in crate::txn) fn window(
         &self,
         reader: &Reader,
@@ -329,11 +330,11 @@ impl VersionStore {
         found.map_err(|error| reader.unreadable(error))
     }
 
-    /// Begins a snapshot of what is committed now. If it is the first one, `capture_versions` puts
-    /// the versions of all writers (rule 4).
+    /// Begins a snapshot of the state that is committed now. If it is the first one,
+    /// `capture_versions` puts the versions of all writers (rule 4).
     ///
     /// # Errors
-    /// `capture_versions` failed, or what active writers have changed takes too much memory.
+    /// `capture_versions` failed, or the entries changed by active writers take too much memory.
     pub(in crate::txn) fn begin(
         &self,
         caller: &'static Location<'static>,
@@ -344,8 +345,8 @@ impl VersionStore {
         loop {
             tries -= 1;
             let begun = self.try_begin(&mut readers, caller, &mut capture_versions);
-            // Calls change entries meanwhile. In an epoch of its own a snapshot does not need
-            // their versions.
+            // Calls change entries in the meantime. A snapshot in its own epoch does not need their
+            // versions.
             if tries == 0 || !matches!(begun, Err(TxnError::SnapshotTooLarge { .. })) {
                 return begun;
             }
@@ -360,7 +361,7 @@ impl VersionStore {
     ) -> Result<Arc<Reader>, TxnError> {
         self.forget_over(readers);
         let is_first = readers.all.is_empty();
-        // Until its read timestamp is known no version is taken for unneeded.
+        // Until its read timestamp is known, no version counts as unneeded.
         self.newest.store(u64::MAX, Ordering::SeqCst);
         if is_first {
             self.clear();
@@ -368,7 +369,7 @@ impl VersionStore {
         }
         let snapshot_epoch = self.snapshot_epoch.load(Ordering::SeqCst);
         let timestamp = {
-            let mut timestamps = unpoisoned(self.read_timestamps.lock());
+            let mut timestamps = self.read_timestamps.lock().past_poison();
             let timestamp = self.clock.load(Ordering::SeqCst);
             assert!(timestamps.last().is_none_or(|last| last <= timestamp), "the clock grows");
             timestamps.add(timestamp);
@@ -398,7 +399,7 @@ impl VersionStore {
 
     /// Ends a snapshot.
     pub(in crate::txn) fn end(&self, reader: &Reader) {
-        unpoisoned(self.ended.lock()).push(reader.key());
+        self.ended.lock().past_poison().push(reader.key());
         if pages_borrowed() == 0 {
             drop(self.lock_readers());
         } else {
@@ -408,9 +409,9 @@ impl VersionStore {
         }
     }
 
-    /// Forgets the snapshots that are over, and drops versions if that is worth it.
+    /// Forgets the ended snapshots, and drops versions if that is worth it.
     pub(super) fn forget_over(&self, readers: &mut Readers) {
-        let ended = std::mem::take(&mut *unpoisoned(self.ended.lock()));
+        let ended = std::mem::take(&mut *self.ended.lock().past_poison());
         let before = readers.all.len();
         ended.into_iter().for_each(|key| self.forget(readers, key));
         if readers.all.is_empty() {
@@ -425,7 +426,7 @@ impl VersionStore {
     /// Forgets a snapshot, unless it is forgotten already.
     pub(super) fn forget(&self, readers: &mut Readers, key: ReaderKey) {
         if readers.all.remove(&key).is_some() {
-            unpoisoned(self.read_timestamps.lock()).remove(key.0);
+            self.read_timestamps.lock().past_poison().remove(key.0);
         }
     }
 
@@ -460,7 +461,7 @@ impl VersionStore {
         Ok(BulkModification { versions: self, tree, stamp })
     }
 
-    /// Returns what of `tree` is visible to `reader`, which has read pages and versions already.
+    /// Returns the visible part of `tree` for `reader`, which has read pages and versions already.
     ///
     /// # Errors
     /// [`TxnError::TreeBulkModified`].

@@ -1,4 +1,4 @@
-//! Copies of what a snapshot sees of a range of keys, in the buffers of a window.
+//! Windows: buffers with copies of a snapshot's view of a range of keys.
 
 use crate::txn::before_image::BeforeImage;
 use crate::txn::versions::version::Image;
@@ -11,7 +11,7 @@ pub(super) struct BufferSpan {
 }
 
 impl BufferSpan {
-    /// Appends `bytes` to `buffer`, which has room for them below 4 GiB.
+    /// Appends `bytes` to `buffer`, which holds less than 4 GiB.
     #[inline]
     pub(super) fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> BufferSpan {
         debug_assert!(u32::try_from(buffer.len() + bytes.len()).is_ok(), "a small buffer");
@@ -24,18 +24,18 @@ impl BufferSpan {
         self.at as usize..self.at as usize + self.len as usize
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[inline]
     pub(super) fn of(self, buffer: &[u8]) -> &[u8] {
         buffer.get(self.range()).unwrap_or(&[])
     }
 
-    /// The bytes, to be changed.
+    /// Returns the bytes, to be changed.
     pub(super) fn of_mut(self, buffer: &mut [u8]) -> &mut [u8] {
         buffer.get_mut(self.range()).unwrap_or_default()
     }
 
-    /// The place in a copy of the buffer, which begins at `base`.
+    /// Returns the place in a copy of the buffer that begins at `base`.
     fn behind(self, base: u32) -> BufferSpan {
         BufferSpan { at: self.at + base, ..self }
     }
@@ -70,7 +70,7 @@ impl Window {
         self.rows.len()
     }
 
-    /// Forgets all.
+    /// Clears the window.
     pub(in crate::txn) fn clear(&mut self) {
         self.bytes.clear();
         self.rows.clear();
@@ -88,7 +88,7 @@ impl Window {
         self.rows.push(Row { key, before, ended });
     }
 
-    /// Copies a buffer, of which [`Window::push_copied`] appends places. Returns where it begins.
+    /// Copies a buffer for [`Window::push_copied`], and returns the beginning of the copy.
     pub(super) fn copy(&mut self, buffer: &[u8]) -> u32 {
         BufferSpan::append(&mut self.bytes, buffer).at
     }
@@ -106,13 +106,13 @@ impl Window {
         self.rows.push(Row { key, before, ended });
     }
 
-    /// The key with number `row`; `None` behind the last one.
+    /// Returns the key with number `row`; `None` behind the last one.
     #[inline]
     pub(in crate::txn) fn key(&self, row: usize) -> Option<&[u8]> {
         Some(self.rows.get(row)?.key.of(&self.bytes))
     }
 
-    /// The last key.
+    /// Returns the last key.
     pub(in crate::txn) fn last(&self) -> Option<&[u8]> {
         self.key(self.rows.len().checked_sub(1)?)
     }
@@ -127,24 +127,24 @@ impl Window {
         }
     }
 
-    /// The commit timestamp of the writer that replaced the before image with number `row`.
+    /// Returns the commit timestamp of the writer that replaced the before image with number `row`.
     pub(super) fn ended(&self, row: usize) -> u64 {
         self.rows.get(row).map_or(0, |row| row.ended)
     }
 
-    /// Keys that were changed after `timestamp` are seen as absent.
+    /// Hides entries that were changed after `timestamp`: they count as absent.
     pub(in crate::txn) fn hide_after(&mut self, timestamp: u64) {
         for row in self.rows.iter_mut().filter(|row| row.ended > timestamp) {
             row.before = Copied::Absent;
         }
     }
 
-    /// Forgets the keys from number `rows` on.
+    /// Drops the keys from number `rows` on.
     pub(in crate::txn) fn truncate(&mut self, rows: usize) {
         self.rows.truncate(rows);
     }
 
-    /// The keys and what the snapshot sees of them.
+    /// Returns the keys with the snapshot's values.
     pub(in crate::txn) fn iter(&self) -> impl Iterator<Item = (&[u8], Option<Image<'_>>)> {
         (0..self.rows.len()).filter_map(|row| Some((self.key(row)?, self.before(row))))
     }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use crate::cost::{Meters, References};
 use crate::experiment::Scale;
 use crate::gilbert::factors::rows::{correction_rows, policy_row};
 use crate::gilbert::factors::{Factors, Live, factors, table_policies};
 use millpond_bench::experiments::table::table;
 use millpond_bench::run::runner::Observer;
-use millpond_lab::cost::References;
 use millpond_lab::registry::Registry;
 use millpond_policies::config::Spec;
 use millpond_policies::info::Tier;
@@ -156,11 +156,11 @@ fn counted(frames: &[u32]) -> u32 {
     frames.iter().copied().filter(|n| *n <= COUNTED).max().unwrap_or(least).min(COUNTED)
 }
 
-pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, meters: &Meters) -> Result<(), Failure> {
     args.results.check()?;
-    let what = args.what(registry)?;
+    let what = args.what(meters.registry())?;
     let mut live = ProgressLine::new(args.quiet);
-    let result = factors(&what, registry, &mut live);
+    let result = factors(&what, meters, &mut live);
     let counts = match &result {
         Ok(_) => instructions(args, &what, &mut live),
         Err(_) => Ok(Err(String::new())),

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use crate::cost::{CostMeter, Meters, References, Tally};
 use millpond_base::Seed;
-use millpond_lab::cost::{CostMeter, References, Tally};
 use millpond_lab::interval::Interval;
-use millpond_lab::registry::Registry;
 use millpond_policies::config::Spec;
 
 use millpond_bench::error::{BenchError, BesideError};
@@ -61,7 +60,7 @@ pub fn victims_of(frames: u32) -> u64 {
 /// A policy that cannot be, or finds no victim; or the observer stopped it.
 pub fn costs(
     what: &Costs,
-    registry: &Registry,
+    meters: &Meters,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Vec<Cost>>, BesideError> {
     let mut all: Vec<Vec<Cost>> = vec![Vec::new(); what.policies.len()];
@@ -69,7 +68,7 @@ pub fn costs(
         observer.begin(&format!("references to a pool of {frames} frames"));
         let references = References::new(*frames, what.seed);
         for (group, of_group) in what.policies.chunks(GROUP).zip(all.chunks_mut(GROUP)) {
-            let costs = in_turns(what, group, (*frames, &references), registry, observer)?;
+            let costs = in_turns(what, group, (*frames, &references), meters, observer)?;
             of_group.iter_mut().zip(costs).for_each(|(all, cost)| all.push(cost));
         }
     }
@@ -81,14 +80,14 @@ fn in_turns(
     what: &Costs,
     policies: &[Spec],
     (frames, references): (u32, &References),
-    registry: &Registry,
+    every: &Meters,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Cost>, BesideError> {
     let mut meters: Vec<Box<dyn CostMeter>> = Vec::new();
     let victims = victims_of(frames);
     for spec in policies {
         begin(observer, &format!("{frames} frames, warm-up: {spec}"))?;
-        let mut meter = registry.find(&spec.id)?.meter(spec, frames, references, what.seed)?;
+        let mut meter = every.meter(spec, frames, references, what.seed)?;
         meter.run(victims, what.limit)?;
         meters.push(meter);
     }

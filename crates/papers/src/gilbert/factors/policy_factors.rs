@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::cost::Meters;
 use crate::experiment::Scale;
 use millpond::OwnPolicies;
 use millpond_lab::interval::Interval;
@@ -123,7 +124,7 @@ pub fn table_policies(registry: &Registry) -> std::result::Result<Vec<Spec>, Pol
 /// it: then nothing is kept.
 pub fn factors(
     what: &Factors,
-    registry: &Registry,
+    meters: &Meters,
     observer: &mut dyn Observer,
 ) -> std::result::Result<Result, BesideError> {
     let wanted = Costs {
@@ -133,7 +134,7 @@ pub fn factors(
         limit: what.limit,
         seed: what.seed,
     };
-    let costs = costs(&wanted, registry, observer)?;
+    let costs = costs(&wanted, meters, observer)?;
     let names: Vec<String> = what.policies.iter().map(Spec::to_string).collect();
     let hit_rates = match what.live {
         None => vec![None; names.len()],
@@ -143,8 +144,8 @@ pub fn factors(
     for (((spec, policy), costs), hit_percent) in
         what.policies.iter().zip(names).zip(costs).zip(hit_rates)
     {
-        let entry = registry.find(&spec.id)?;
-        let fixed_bytes = entry.fixed_bytes(spec)?;
+        let entry = meters.registry().find(&spec.id)?;
+        let fixed_bytes = meters.fixed_bytes(spec)?;
         policies.push(PolicyFactors { policy, hit: entry.hit, hit_percent, costs, fixed_bytes });
     }
     let corrections = match what.corrections {

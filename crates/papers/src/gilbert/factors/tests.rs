@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::cost::Meters;
 use crate::experiment::Scale;
 use millpond::OwnPolicies;
 use millpond_lab::interval::Interval;
@@ -137,7 +138,7 @@ fn small(policies: &str, frames: &[u32]) -> Costs {
 #[test]
 fn costs_are_in_the_order_of_policies_and_sizes() {
     let what = small("random,lru,clock,fifo,lfu,sieve,s3-fifo,arc,watt", &[64, 16]);
-    let all = costs(&what, &Registry::builtin(), &mut Unwatched).unwrap();
+    let all = costs(&what, &Meters::builtin(), &mut Unwatched).unwrap();
     assert_eq!(all.len(), 9, "more than take turns at once");
     for cost in all.iter().flatten() {
         assert!(cost.victims >= 5 && cost.victim_ns.mean > 0.0, "{cost:?}");
@@ -158,7 +159,7 @@ fn what_is_stopped_or_unknown_ends_with_an_error() {
             true
         }
     }
-    let registry = Registry::builtin();
+    let registry = Meters::builtin();
     let stopped = costs(&small("lru", &[16]), &registry, &mut Stop);
     assert!(matches!(stopped, Err(BesideError::Bench(BenchError::Stopped))));
     for wrong in ["lrv", "lru-k(k=99)", "opt"] {

@@ -9,7 +9,7 @@ use millpond_lab::tier1::{Tier1, Tier1Options};
 
 /// A pool under LRU, and how many page references a transaction has.
 pub(super) struct Served {
-    tier: Tier1<Lru>,
+    tier: Tier1,
     per: u64,
     row: Batch,
     /// The transaction to which the row belongs.
@@ -26,7 +26,7 @@ impl Served {
         per: u64,
         transactions: u64,
     ) -> Served {
-        let tier = Tier1::new(&Default::default(), options, source);
+        let tier = Tier1::new::<Lru>(&Default::default(), options, source);
         Served { tier, per: per.max(1), row: Batch::default(), of: 0, next: 0, transactions }
     }
 }

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
+use millpond_base::PastPoison;
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -38,7 +39,7 @@ fn written(ours: &OwnedFd) -> String {
 
 #[test]
 fn a_terminal_is_given_back_when_it_is_left_and_when_the_program_panics() {
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one = ONE.lock().past_poison();
     let (ours, theirs) = pair();
     let take = || Terminal::take(theirs.try_clone().unwrap(), theirs.try_clone().unwrap()).unwrap();
     for is_panic in [false, true] {
@@ -58,7 +59,7 @@ fn a_terminal_is_given_back_when_it_is_left_and_when_the_program_panics() {
 
 #[test]
 fn a_terminal_knows_its_size_and_its_keys() {
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one = ONE.lock().past_poison();
     let (ours, theirs) = pair();
     let mut keys = File::from(ours.try_clone().unwrap());
     let mut terminal = Terminal::take(theirs.try_clone().unwrap(), theirs).unwrap();

@@ -17,7 +17,7 @@ use millpond_policies::contract::{
 };
 
 use super::references::References;
-use crate::sim::Stalled;
+use millpond_lab::sim::Stalled;
 use millpond_policies::policy_host::PolicyHost;
 
 /// Misses of a block, at most; fewer in a pool of fewer than eight times as many frames.

@@ -1,9 +1,0 @@
-//! Latches whose holder panicked.
-
-use std::sync::PoisonError;
-
-/// Returns the guard of a latch, also if a thread panicked while it held it: what the latches of
-/// this module guard is whole between any two statements.
-pub(super) fn unpoisoned<T>(result: Result<T, PoisonError<T>>) -> T {
-    result.unwrap_or_else(PoisonError::into_inner)
-}

@@ -1,0 +1,34 @@
+//! The parameters of the laboratory, as messages name them.
+
+use millpond_base::{Parameter, Spelled};
+
+pub(crate) const BLOCKS: Parameter = Parameter::new("blocks");
+pub(crate) const COLUMNS: Parameter = Parameter::new("columns");
+pub(crate) const EXPAND_SIZES: Parameter = Parameter::new("expand_sizes");
+pub(crate) const MAP_IDS: Parameter = Parameter::new("map_ids");
+pub(crate) const METRIC: Parameter = Parameter::new("metric");
+pub(crate) const PAGE_SIZE: Parameter = Parameter::new("page_size");
+pub(crate) const REPLICATE: Parameter = Parameter::new("replicate");
+pub(crate) const SCAN_HINTS: Parameter = Parameter::new("scan_hints");
+pub(crate) const SIZES: Parameter = Parameter::with_flag("sizes", "size");
+
+/// Advice for rows of which only some can be compared.
+pub(crate) const SELECT: Spelled = Spelled {
+    rust: "pass only rows that agree in it",
+    command_line: "choose among them with --where COLUMN=VALUE",
+    python: "pass only rows that agree in it",
+};
+
+/// The beginning of a condition on the column `options`, which a closing quote ends.
+pub(crate) const SELECT_OPTIONS: Spelled = Spelled {
+    rust: "pass only rows with 'options=",
+    command_line: "choose with --where 'options=",
+    python: "pass only rows with 'options=",
+};
+
+/// Place where policies are listed.
+pub(crate) const LISTED: Spelled = Spelled {
+    rust: "`millpond policies` lists them",
+    command_line: "`millpond policies` lists them",
+    python: "`millpond.policies()` lists them",
+};
