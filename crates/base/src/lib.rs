@@ -1,9 +1,9 @@
 //! The vocabulary that every Millpond crate shares.
 //!
 //! Nothing here knows a policy, a trace or an engine: ids, the marks a reference carries, sizes
-//! with units, little-endian integers, seeds, uuids, the rules of page cleaning and read-ahead, the sync list, errors that
-//! hold errors, switches as words, and the shim that lets a model checker replace atomics and
-//! locks.
+//! with units, little-endian integers, seeds, uuids, the rules of page cleaning and read-ahead, the
+//! sync list, errors that hold errors, switches as words, and the shim that lets a model checker
+//! replace atomics and locks.
 
 pub mod cleaning;
 #[cfg(all(feature = "critical-sections", not(feature = "model")))]
