@@ -11,6 +11,7 @@ mod counted_locks;
 pub mod errors;
 mod face;
 pub mod ids;
+pub mod little_endian;
 pub mod mark;
 pub mod nearest;
 mod past_poison;

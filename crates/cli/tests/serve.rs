@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 const BYTES: usize = 1 << 20;
 
-struct Place {
+struct ServeFixture {
     folder: TempDir,
 }
 
@@ -22,9 +22,9 @@ struct Running {
     greeting: String,
 }
 
-impl Place {
-    fn new() -> Place {
-        let place = Place { folder: tempfile::tempdir().unwrap() };
+impl ServeFixture {
+    fn new() -> ServeFixture {
+        let place = ServeFixture { folder: tempfile::tempdir().unwrap() };
         std::fs::write(place.path("vol.img"), vec![7; BYTES]).unwrap();
         place
     }
@@ -85,7 +85,7 @@ impl Running {
 
 #[test]
 fn a_server_keeps_what_was_written_and_a_warm_cache() {
-    let place = Place::new();
+    let place = ServeFixture::new();
     let arguments = ["--cache", "cache", "--cache-size", "2MiB", "--policy", "t2-lru"];
     let mut expected = vec![7; BYTES];
     for (round, signal) in [(1, "-TERM"), (2, "-INT"), (3, "-TERM")] {
@@ -131,7 +131,7 @@ fn and_so_it_is_where_the_cache_has_what_the_file_has_not() {
 }
 
 fn killed_with(arguments: &[&str]) {
-    let place = Place::new();
+    let place = ServeFixture::new();
     let writes_back = arguments.contains(&"--write-back");
     for round in 0..3u8 {
         let mut running = place.start(arguments);
@@ -181,7 +181,7 @@ fn killed_with(arguments: &[&str]) {
 
 #[test]
 fn what_cannot_be_served_says_why() {
-    let place = Place::new();
+    let place = ServeFixture::new();
     let serve = |more: &[&'static str]| {
         [&["--nbd", "unix:other", "--backing", "vol.img"][..], more].concat()
     };
@@ -219,7 +219,7 @@ fn what_cannot_be_served_says_why() {
 
 #[test]
 fn a_cache_that_memory_has_no_room_for_is_refused_and_leaves_no_file() {
-    let place = Place::new();
+    let place = ServeFixture::new();
     for more in [&["--cache-size", "100TiB"][..], &["--cache-size", "100TiB", "--write-back"]] {
         let always = ["--nbd", "unix:other", "--backing", "vol.img", "--cache", "cache"];
         let error = place.fails(2, &[&always, more].concat());
@@ -232,7 +232,7 @@ fn a_cache_that_memory_has_no_room_for_is_refused_and_leaves_no_file() {
 
 #[test]
 fn a_benchmark_runs_on_a_server_with_hints() {
-    let place = Place::new();
+    let place = ServeFixture::new();
     let file = std::fs::File::create(place.path("vol.img")).unwrap();
     file.set_len(256 << 20).unwrap();
     let running = place.start(&["--cache", "cache", "--cache-size", "16MiB", "--policy", "tq"]);
@@ -257,7 +257,7 @@ fn a_benchmark_runs_on_a_server_with_hints() {
 
 #[test]
 fn a_backing_file_is_not_whole_without_its_cache_until_it_was_destaged() {
-    let place = Place::new();
+    let place = ServeFixture::new();
     let arguments = ["--cache", "cache", "--cache-size", "2MiB", "--write-back"];
     let destage = |file: &str, cache: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));

@@ -171,7 +171,10 @@ impl Run<'_> {
     /// Notes a result, or that the engine is out.
     fn note(
         &mut self,
-        (at, workload, threads, round): (usize, Workload, u32, u32),
+        at: usize,
+        workload: Workload,
+        threads: u32,
+        round: u32,
         result: anyhow::Result<(Measured, Option<u64>)>,
     ) {
         let engine = self.engines[at].name();
@@ -222,7 +225,7 @@ impl Run<'_> {
             let loaded = self.engines[at].load(&self.plan.data, order, seed);
             let result =
                 loaded.map(|Loaded { rate, bytes }| (Measured::of_rate(rate), Some(bytes)));
-            self.note((at, order, 1, round), result);
+            self.note(at, order, 1, round, result);
         }
     }
 
@@ -264,7 +267,7 @@ impl Run<'_> {
                 continue;
             }
             let result = self.engines[at].slice(&self.plan.data, workload, &timing, seed);
-            self.note((at, workload, threads, round), result.map(|measured| (measured, None)));
+            self.note(at, workload, threads, round, result.map(|measured| (measured, None)));
         }
     }
 
@@ -302,7 +305,7 @@ impl Run<'_> {
                         cgroup: plan.cgroup.clone(),
                     };
                     let result = order.run_in_process().map(|measured| (measured, None));
-                    self.note((at, Workload::Larger, threads, round), result);
+                    self.note(at, Workload::Larger, threads, round, result);
                 }
             }
         }
@@ -363,7 +366,7 @@ impl Run<'_> {
                     let seed = seed.derive(&format!("{threads} threads"));
                     let result = self.engines[at].slice_tpcc(&scale, &timing, seed);
                     let result = result.map(|measured| (measured, None));
-                    self.note((at, Workload::Tpcc, threads, round), result);
+                    self.note(at, Workload::Tpcc, threads, round, result);
                 }
             }
         }

@@ -158,7 +158,7 @@ impl<E: Engine> Contestant for Stand<E> {
         let config = data.config(order, 1);
         let start = Instant::now();
         let mut session = store.session()?;
-        let rows = ycsb::load(&mut session, table, &config, seed, (0, 1))?;
+        let rows = ycsb::load(&mut session, table, &config, seed, 0, 1)?;
         drop(session);
         anyhow::ensure!(rows == data.rows, "{} loaded {rows} rows", E::NAME);
         let loaded = Stand::loaded(&store, &folder, rows, start)?;

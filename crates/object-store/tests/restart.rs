@@ -9,14 +9,14 @@ use object_store::path::Path;
 
 use crate::support::{Far, content};
 
-struct Place {
+struct CacheFixture {
     folder: tempfile::TempDir,
     far: Arc<Far>,
 }
 
-impl Place {
-    fn new() -> Place {
-        Place { folder: tempfile::tempdir().unwrap(), far: Far::new() }
+impl CacheFixture {
+    fn new() -> CacheFixture {
+        CacheFixture { folder: tempfile::tempdir().unwrap(), far: Far::new() }
     }
 
     fn open(&self) -> CachedStore {
@@ -36,7 +36,7 @@ impl Place {
 #[tokio::test]
 async fn the_files_of_a_cache_are_their_owners_alone() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
+    let place = CacheFixture::new();
     let store = place.open();
     store.put(&Path::from("a"), content(1, 0..20_000).into()).await.unwrap();
     store.close();
@@ -48,7 +48,7 @@ async fn the_files_of_a_cache_are_their_owners_alone() {
 
 #[tokio::test]
 async fn a_restart_is_warm_for_what_is_as_it_was() {
-    let place = Place::new();
+    let place = CacheFixture::new();
     let store = place.open();
     for (name, version) in [("a", 1), ("b", 2), ("c", 3)] {
         store.put(&Path::from(name), content(version, 0..20_000).into()).await.unwrap();
@@ -74,7 +74,7 @@ async fn a_restart_is_warm_for_what_is_as_it_was() {
 #[tokio::test]
 async fn after_a_crash_it_is_empty_and_so_it_is_above_another_list() {
     for crash in [true, false] {
-        let place = Place::new();
+        let place = CacheFixture::new();
         let store = place.open();
         store.put(&Path::from("a"), content(1, 0..20_000).into()).await.unwrap();
         store.close();

@@ -10,7 +10,7 @@ use pyo3::types::PyType;
 
 use crate::core::Handle;
 use crate::error::Failure;
-use crate::place::{Entry, Place, Reading, Within, cursor_of};
+use crate::place::{Entry, Reading, TreeInContext, Within, cursor_of};
 use crate::value::Types;
 
 /// Most entries that an iterator reads ahead.
@@ -50,7 +50,7 @@ struct Ahead {
 
 impl Entries {
     pub(crate) fn new(
-        place: &Place,
+        place: &TreeInContext,
         range: KeyRange,
         part: Part,
         forward: bool,
@@ -123,7 +123,7 @@ impl Entries {
         let found = match self.part {
             Part::Keys => self.types.key(py, &entry.0)?,
             Part::Values => self.types.value(py, &entry.1)?,
-            Part::Items => self.types.item(py, &entry)?,
+            Part::Items => self.types.item(py, &entry.0, &entry.1)?,
         };
         Ok(Some(found))
     }
@@ -148,7 +148,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    pub(crate) fn new(place: &Place, range: KeyRange) -> Result<Cursor, Failure> {
+    pub(crate) fn new(place: &TreeInContext, range: KeyRange) -> Result<Cursor, Failure> {
         Ok(Cursor { reading: cursor_of(place, range)?, types: place.types.clone() })
     }
 
@@ -159,7 +159,7 @@ impl Cursor {
         + Send,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let entry = py.detach(|| self.reading.with(|reading| reading.entry(move_on)))?;
-        entry.map(|entry| self.types.item(py, &entry)).transpose()
+        entry.map(|(key, value)| self.types.item(py, &key, &value)).transpose()
     }
 }
 

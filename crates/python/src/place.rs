@@ -12,7 +12,7 @@ use crate::value::Types;
 
 /// A tree, where it is used.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct TreeInContext {
     pub(crate) tree: Handle<RawTree>,
     pub(crate) types: Arc<Types>,
     pub(crate) within: Within,
@@ -71,7 +71,7 @@ macro_rules! write {
 
 pub(crate) use {read, write};
 
-impl Place {
+impl TreeInContext {
     /// A cursor of what is here within a range.
     pub(crate) fn cursor(&self, range: KeyRange) -> Result<Cursor, Failure> {
         self.tree.with(|raw| match &self.within {
@@ -106,7 +106,10 @@ impl Place {
 pub(crate) type Entry = (Vec<u8>, Vec<u8>);
 
 /// A cursor belongs to a store by the tree that it reads: its calls are the store's.
-pub(crate) fn cursor_of(place: &Place, range: KeyRange) -> Result<Handle<Reading>, Failure> {
+pub(crate) fn cursor_of(
+    place: &TreeInContext,
+    range: KeyRange,
+) -> Result<Handle<Reading>, Failure> {
     Handle::make(place.tree.core(), "cursor", |_| {
         Ok(Reading(std::sync::Mutex::new(place.cursor(range)?)))
     })

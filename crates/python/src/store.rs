@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::core::{Core, Handle};
 use crate::error::{Failure, Invalid};
 use crate::path::AnyPath;
-use crate::place::{Place, Within};
+use crate::place::{TreeInContext, Within};
 use crate::signals::{Signals, watch_waits};
 use crate::transaction::{Snapshot, Transaction, transact};
 use crate::tree::Tree;
@@ -260,7 +260,7 @@ impl Store {
             Ok(db.open_tree(name)?)
         })?;
         let types = Arc::new(types.ok_or(Failure::Closed("tree"))?);
-        let place = Place { tree, types, within: Within::Alone };
+        let place = TreeInContext { tree, types, within: Within::Alone };
         Ok(Tree { place, name: name.to_string() })
     }
 }

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::entries::{Cursor, Entries, Part, generic_alias};
 use crate::error::{OtherType, no_key};
-use crate::place::{Place, Within, read, write};
+use crate::place::{TreeInContext, Within, read, write};
 
 /// Entries of an update between two looks at whether a signal has come.
 const SIGNALS_EACH: usize = 1024;
@@ -29,14 +29,14 @@ const SIGNALS_EACH: usize = 1024;
 /// ([(('bolts', 6), 300), (('bolts', 8), 1200)], 500, 3)
 #[pyclass(frozen, module = "millpond")]
 pub(crate) struct Tree {
-    pub(crate) place: Place,
+    pub(crate) place: TreeInContext,
     pub(crate) name: String,
 }
 
 impl Tree {
     /// Returns the same tree in another context.
     pub(crate) fn within(&self, within: Within) -> Tree {
-        Tree { place: Place { within, ..self.place.clone() }, name: self.name.clone() }
+        Tree { place: TreeInContext { within, ..self.place.clone() }, name: self.name.clone() }
     }
 
     fn key_bytes(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
@@ -265,13 +265,13 @@ impl Tree {
     /// The first pair, or None.
     fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let entry = py.detach(|| self.place.end(true))?;
-        entry.map(|entry| self.place.types.item(py, &entry)).transpose()
+        entry.map(|(key, value)| self.place.types.item(py, &key, &value)).transpose()
     }
 
     /// The last pair, or None.
     fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let entry = py.detach(|| self.place.end(false))?;
-        entry.map(|entry| self.place.types.item(py, &entry)).transpose()
+        entry.map(|(key, value)| self.place.types.item(py, &key, &value)).transpose()
     }
 
     /// Returns the number of keys that are `start` or above and below `stop`.
@@ -441,13 +441,13 @@ impl Tree {
     /// Removes the first entry; returns it, or None.
     fn pop_first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let entry = py.detach(|| write!(&self.place, |tree| tree.pop_first()))?;
-        entry.map(|entry| self.place.types.item(py, &entry)).transpose()
+        entry.map(|(key, value)| self.place.types.item(py, &key, &value)).transpose()
     }
 
     /// Removes the last entry; returns it, or None.
     fn pop_last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let entry = py.detach(|| write!(&self.place, |tree| tree.pop_last()))?;
-        entry.map(|entry| self.place.types.item(py, &entry)).transpose()
+        entry.map(|(key, value)| self.place.types.item(py, &key, &value)).transpose()
     }
 
     /// Removes all keys from `start` on that are below `stop`; returns how many. If the handler of

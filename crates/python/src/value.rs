@@ -76,7 +76,8 @@ impl Types {
     pub(crate) fn item<'py>(
         &self,
         py: Python<'py>,
-        (key, value): &(Vec<u8>, Vec<u8>),
+        key: &[u8],
+        value: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
         let item = [self.key(py, key)?, self.value(py, value)?];
         Ok(PyTuple::new(py, item)?.into_any())

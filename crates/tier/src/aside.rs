@@ -11,7 +11,7 @@ use std::sync::Arc;
 use millpond_base::PageId;
 use millpond_device::{AlignedBuffer, ReadRequest, Tag};
 
-use crate::cache::{Fill, Found, Place};
+use crate::cache::{Fill, Found, PageLocation};
 use crate::parts::{FromCache, ToCache};
 use crate::second_tier::SecondTier;
 
@@ -99,20 +99,20 @@ impl SecondTier {
         let mut cache = self.cache();
         let look = |(at, asked): (usize, &Asked)| {
             let range = asked.range.clone();
-            let place = match (self.has_slot(&range), asked.is_quiet) {
-                (false, _) => Place::Storage(None),
+            let location = match (self.has_slot(&range), asked.is_quiet) {
+                (false, _) => PageLocation::Storage(None),
                 (true, true) => {
                     let copy = cache.peek(asked.page, range.clone());
-                    copy.map_or(Place::Storage(None), Place::Cache)
+                    copy.map_or(PageLocation::Storage(None), PageLocation::Cache)
                 }
                 (true, false) => cache.read(Tag::read(asked.page), range.clone()),
             };
-            match place {
-                Place::Cache(copy) => {
+            match location {
+                PageLocation::Cache(copy) => {
                     found.push((at, copy));
                     Answer::Absent(None)
                 }
-                Place::Storage(fill) => {
+                PageLocation::Storage(fill) => {
                     let ticket = |fill| Ticket { tier: self.clone(), range, fill: Some(fill) };
                     Answer::Absent(fill.map(ticket))
                 }

@@ -22,6 +22,7 @@
 
 use std::path::PathBuf;
 
+use millpond_base::little_endian::{u32_at, u64_at};
 use millpond_device::{AlignedBuffer, Device, DeviceError};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -44,16 +45,6 @@ pub struct BackMark {
     pub unit: u32,
     /// Path of the cache when it was last open.
     pub cache: PathBuf,
-}
-
-fn word(sector: &[u8], at: usize) -> u32 {
-    let word = sector.get(at..at + 4).and_then(|word| word.try_into().ok());
-    word.map_or(0, u32::from_le_bytes)
-}
-
-fn long(sector: &[u8], at: usize) -> u64 {
-    let word = sector.get(at..at + 8).and_then(|word| word.try_into().ok());
-    word.map_or(0, u64::from_le_bytes)
 }
 
 impl BackMark {
@@ -85,16 +76,16 @@ impl BackMark {
     /// Returns the mark in these bytes, if there is one.
     pub fn parse(sector: &[u8]) -> Option<BackMark> {
         let sector = sector.get(..MARK_BYTES)?;
-        let is_one = sector.get(8..16)? == MAGIC && word(sector, 16) == VERSION;
-        if !is_one || long(sector, 0) != xxh3_64(sector.get(8..)?) {
+        let is_one = sector.get(8..16)? == MAGIC && u32_at(sector, 16) == VERSION;
+        if !is_one || u64_at(sector, 0) != xxh3_64(sector.get(8..)?) {
             return None;
         }
-        let name = sector.get(NAME..)?.get(..word(sector, 28) as usize)?;
+        let name = sector.get(NAME..)?.get(..u32_at(sector, 28) as usize)?;
         Some(BackMark {
             uuid: sector.get(32..48)?.try_into().ok()?,
-            generation: long(sector, 48),
-            page_bytes: word(sector, 20),
-            unit: word(sector, 24),
+            generation: u64_at(sector, 48),
+            page_bytes: u32_at(sector, 20),
+            unit: u32_at(sector, 24),
             cache: PathBuf::from(String::from_utf8_lossy(name).into_owned()),
         })
     }

@@ -54,7 +54,7 @@ pub(super) struct Write {
 
 /// Location of a requested page.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum PageLocation {
     Cache(Found),
     /// On storage; a copy of the page may be kept.
     Storage(Option<Fill>),
@@ -212,19 +212,19 @@ impl Cache {
     }
 
     /// Begins a read of a page at `range`.
-    pub fn read(&mut self, tag: Tag, range: Range<u64>) -> Place {
+    pub fn read(&mut self, tag: Tag, range: Range<u64>) -> PageLocation {
         let (frame, was_kept) = self.request(tag, Mark::READ);
         self.counts.reads += 1;
         self.counts.read_hits += u64::from(was_kept);
-        let Some(frame) = frame else { return Place::Storage(None) };
+        let Some(frame) = frame else { return PageLocation::Storage(None) };
         if let Some(copy) = self.tables.copy_of(frame)
             && copy.offset == range.start
             && u64::from(copy.length) == range.end - range.start
             && self.tables.pin(copy.slot)
         {
-            return Place::Cache(Found { slot: copy.slot, checksum: copy.checksum, frame });
+            return PageLocation::Cache(Found { slot: copy.slot, checksum: copy.checksum, frame });
         }
-        Place::Storage(self.begin_fill(frame))
+        PageLocation::Storage(self.begin_fill(frame))
     }
 
     /// Returns the copy of a page at `range`, if there is one, without notifying the policy.

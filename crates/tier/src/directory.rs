@@ -29,6 +29,7 @@
 //! All integers are little-endian. While the tier is open its header states so, durably, before
 //! anything else is written: after a crash the cache is empty.
 
+use millpond_base::little_endian::{u32_at, u64_at};
 use millpond_device::{AlignedBuffer, Device};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -99,16 +100,6 @@ pub(super) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     if let Some(place) = bytes.get_mut(at..at + value.len()) {
         place.copy_from_slice(value);
     }
-}
-
-pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let word = bytes.get(at..at + 4).and_then(|word| word.try_into().ok());
-    word.map_or(0, u32::from_le_bytes)
-}
-
-pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    let word = bytes.get(at..at + 8).and_then(|word| word.try_into().ok());
-    word.map_or(0, u64::from_le_bytes)
 }
 
 impl Entry {

@@ -26,7 +26,7 @@ use millpond_policies::contract::Shape;
 use millpond_policies::policy_host::ErasedPolicyHost;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::cache::{Cache, Place};
+use crate::cache::{Cache, PageLocation};
 use crate::counts::TierCounts;
 pub use crate::directory::Identity;
 use crate::directory::{Layout, load, mark_closed, mark_open};
@@ -307,16 +307,16 @@ impl SecondTier {
                     continue;
                 }
                 match cache.read(*tag, range.clone()) {
-                    Place::Cache(copy) => {
+                    PageLocation::Cache(copy) => {
                         if let Some(is_below) = is_below.get_mut(part) {
                             *is_below = false;
                         }
                         found.push(FromCache { request: at, part, found: copy });
                     }
-                    Place::Storage(Some(fill)) => {
+                    PageLocation::Storage(Some(fill)) => {
                         fills.push(ToCache { request: at, part, range, fill });
                     }
-                    Place::Storage(None) => {}
+                    PageLocation::Storage(None) => {}
                 }
             }
             is_below

@@ -16,7 +16,7 @@ fn loaded(config: &Config) -> (MemoryStore, TableId) {
     let table = create(&store).unwrap();
     let mut session = store.session().unwrap();
     let rows: u64 =
-        (0..3).map(|part| load(&mut session, table, config, SEED, (part, 3)).unwrap()).sum();
+        (0..3).map(|part| load(&mut session, table, config, SEED, part, 3).unwrap()).sum();
     assert_eq!(rows, config.rows);
     (store, table)
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::command::{before_path, run};
 use super::options::{Options, machine};
-use super::try_out::{Place, try_out};
+use super::try_out::{TestEnvironment, try_out};
 use crate::tree::{root, target_directory};
 
 /// Tools that make and link wheels, in the versions used for the last wheels.
@@ -29,7 +29,7 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     for target in &options.targets {
         let machine = machine(target);
         let wheel = only(&out, &format!("_{machine}.whl"))?;
-        match Place::of(machine, options.system.as_deref(), &work)? {
+        match TestEnvironment::of(machine, options.system.as_deref(), &work)? {
             Ok(place) => try_out(&wheel, &place, &tools)?,
             Err(why) => println!("left out: the wheel for {machine} is not tried: {why}"),
         }

@@ -16,14 +16,14 @@ const CHECK: &str = include_str!("check.py");
 const TESTS: [&str; 3] = ["test_start.py", "test_store.py", "test_handles.py"];
 
 /// Environment in which a wheel is tried.
-pub struct Place {
+pub struct TestEnvironment {
     machine: String,
     folder: PathBuf,
     /// Emulator, and the file system that it shows to programs, for another machine.
     other: Option<(String, PathBuf)>,
 }
 
-impl Place {
+impl TestEnvironment {
     /// Returns the place for `machine`, or the reason that there is none.
     pub fn of(
         machine: &str,
@@ -31,7 +31,7 @@ impl Place {
         work: &Path,
     ) -> Result<std::result::Result<Self, String>> {
         let folder = work.join(format!("wheels-{machine}"));
-        let place = |other| Place { machine: machine.to_string(), folder, other };
+        let place = |other| TestEnvironment { machine: machine.to_string(), folder, other };
         if cfg!(target_os = "linux") && machine == std::env::consts::ARCH {
             return Ok(Ok(place(None)));
         }
@@ -83,7 +83,7 @@ impl Place {
 }
 
 /// Installs the wheel and uses it.
-pub fn try_out(wheel: &Path, place: &Place, tools: &Path) -> Result<()> {
+pub fn try_out(wheel: &Path, place: &TestEnvironment, tools: &Path) -> Result<()> {
     let python = place.install(wheel, tools)?;
     let check = place.folder.join("check.py");
     std::fs::write(&check, CHECK).with_context(|| format!("writing {}", check.display()))?;
@@ -149,9 +149,9 @@ mod tests {
 
     #[test]
     fn another_machine_needs_a_system_and_it_is_said_which() {
-        let why = Place::of("m68k", None, Path::new("/t")).unwrap().err().unwrap();
+        let why = TestEnvironment::of("m68k", None, Path::new("/t")).unwrap().err().unwrap();
         assert!(why.contains("qemu-m68k") && why.contains("--root DIR"), "{why}");
-        let why = Place::of("no-machine", Some(Path::new("/")), Path::new("/t")).unwrap();
+        let why = TestEnvironment::of("no-machine", Some(Path::new("/")), Path::new("/t")).unwrap();
         assert!(why.err().unwrap().contains("there is no qemu-no-machine"));
     }
 

@@ -135,7 +135,8 @@ fn quantile(values: &mut [f64], share: f64) -> f64 {
 
 /// Changes a row in its own transaction.
 fn change(
-    (db, tree): (&Db, &RawTree),
+    db: &Db,
+    tree: &RawTree,
     row: u64,
     byte: u8,
     durability: Durability,
@@ -148,7 +149,8 @@ fn change(
 /// Changes odd rows at a rate until the turn ends. Durable commits change even rows, so neither
 /// writer waits for the other's locks.
 fn write_beside(
-    store: (&Db, &RawTree),
+    db: &Db,
+    tree: &RawTree,
     what: &Pace,
     seed: u64,
     is_over: &AtomicBool,
@@ -158,7 +160,7 @@ fn write_beside(
         let due = (begun.elapsed().as_secs_f64() * what.background as f64) as u64;
         while done < due && !is_over.load(Ordering::Relaxed) {
             let row = random.u64(0..what.rows.div_ceil(2)) * 2 + 1;
-            change(store, row, done as u8, Durability::Async)?;
+            change(db, tree, row, done as u8, Durability::Async)?;
             done += 1;
         }
         std::thread::sleep(LOOK);
@@ -191,7 +193,7 @@ impl Stand {
         while begun.elapsed() < what.time {
             let started = Instant::now();
             let row = self.random.u64(0..what.rows.div_ceil(2)) * 2;
-            change((&self.db, &self.tree), row, self.commits as u8, Durability::Sync)?;
+            change(&self.db, &self.tree, row, self.commits as u8, Durability::Sync)?;
             self.commits += 1;
             slice.push(started.elapsed().as_secs_f64() * 1e6);
             let elapsed = from.elapsed();
@@ -228,7 +230,7 @@ impl Stand {
     fn take_turn(&mut self, what: &Pace, seed: u64) -> Result<(), BenchError> {
         let (db, tree, is_over) = (self.db.clone(), self.tree.clone(), AtomicBool::new(false));
         let turn = std::thread::scope(|scope| {
-            let writer = scope.spawn(|| write_beside((&db, &tree), what, seed, &is_over));
+            let writer = scope.spawn(|| write_beside(&db, &tree, what, seed, &is_over));
             let turn = self.commit(what);
             is_over.store(true, Ordering::Relaxed);
             match writer.join() {

@@ -253,8 +253,8 @@ impl Workload {
             Workload::Ycsb(config) => {
                 config.validate()?;
                 let table = ycsb::create(store).map_err(DriveError::Store)?;
-                in_parts(store, threads, |session, part| {
-                    ycsb::load(session, table, config, seed, part)
+                in_parts(store, threads, |session, part, parts| {
+                    ycsb::load(session, table, config, seed, part, parts)
                 })
             }
             Workload::Tpcc(config) | Workload::Scan(config) => {
@@ -264,8 +264,8 @@ impl Workload {
             }
             Workload::Inserts(config) => {
                 let table = inserts::create(store).map_err(DriveError::Store)?;
-                in_parts(store, threads, |session, part| {
-                    inserts::Worker::load(config, table, seed, part, session)
+                in_parts(store, threads, |session, part, parts| {
+                    inserts::Worker::load(config, table, seed, part, parts, session)
                 })
             }
         }
@@ -318,11 +318,11 @@ const INSERTED_BYTES: u64 = (inserts::KEY_LEN + inserts::VALUE_LEN + 14) as u64 
 fn in_parts<S: Store>(
     store: &S,
     threads: u32,
-    part_of: impl Fn(&mut S::Session<'_>, (u32, u32)) -> Result<u64, DriveError<S::Error>> + Sync,
+    part_of: impl Fn(&mut S::Session<'_>, u32, u32) -> Result<u64, DriveError<S::Error>> + Sync,
 ) -> Result<u64, BenchError> {
     let load = |part: u32| -> Result<u64, BenchError> {
         let mut session = store.session().map_err(DriveError::Store)?;
-        Ok(part_of(&mut session, (part, threads.max(1)))?)
+        Ok(part_of(&mut session, part, threads.max(1))?)
     };
     in_threads(threads, &load)
 }

@@ -120,14 +120,25 @@ impl Shared {
     }
 }
 
-/// Runs steps until the phase is over.
+/// Pace of one thread: the run that it belongs to, its cell, and how often a step is timed.
+struct Pacer<'r> {
+    shared: &'r Shared,
+    /// Cell of the thread.
+    cell: &'r Cell,
+    /// One step in this number is timed.
+    period: u64,
+}
+
+/// Steps until the phase is over, or `left` steps are done.
 fn steps<C: Client, S: millpond_workload::live::Session>(
     client: &mut C,
     session: &mut S,
     share: &mut Share,
-    (shared, cell, phase): (&Shared, &Cell, u32),
-    (mut left, period): (Option<u64>, u64),
+    pacer: &Pacer<'_>,
+    phase: u32,
+    mut left: Option<u64>,
 ) -> Result<(), DriveError<S::Error>> {
+    let Pacer { shared, cell, period } = *pacer;
     while shared.phase.load(Ordering::Relaxed) <= phase {
         let count = left.map_or(period, |left| left.min(period));
         if count == 0 {
@@ -150,15 +161,18 @@ fn steps<C: Client, S: millpond_workload::live::Session>(
 fn work<C: Client, S: Store>(
     store: &S,
     client: &mut C,
-    (shared, spec, period): (&Shared, &RunSpec, u64),
+    shared: &Shared,
+    spec: &RunSpec,
+    period: u64,
     thread: usize,
 ) -> Result<Share, DriveError<S::Error>> {
-    let (threads, cell) = (shared.cells.len(), &shared.cells[thread]);
+    let threads = shared.cells.len();
+    let pacer = Pacer { shared, cell: &shared.cells[thread], period };
     let mut session = store.session().map_err(DriveError::Store);
     let warm = match &mut session {
         Ok(session) => {
-            let length = (spec.warm_up.share(threads, thread), period);
-            steps(client, session, &mut Share::new(), (shared, cell, WARM_UP), length)
+            let left = spec.warm_up.share(threads, thread);
+            steps(client, session, &mut Share::new(), &pacer, WARM_UP, left)
         }
         Err(_) => Ok(()),
     };
@@ -168,9 +182,9 @@ fn work<C: Client, S: Store>(
     let mut session = session?;
     warm?;
     let mut share = Share::new();
-    let length = (spec.measure.share(threads, thread), period);
+    let left = spec.measure.share(threads, thread);
     let start = Instant::now();
-    let result = steps(client, &mut session, &mut share, (shared, cell, MEASURE), length);
+    let result = steps(client, &mut session, &mut share, &pacer, MEASURE, left);
     let result = result.and_then(|()| client.finish(&mut session));
     share.seconds = start.elapsed().as_secs_f64();
     shared.arrive(result.is_err());
@@ -215,7 +229,9 @@ impl<'a> Series<'a> {
 /// or the observer asks. Returns the time series, and `true` if the observer ended the phase.
 fn watch(
     shared: &Shared,
-    (length, interval, is_warm_up): (Length, Duration, bool),
+    length: Length,
+    interval: Duration,
+    is_warm_up: bool,
     counts: &dyn Fn() -> Option<Counts>,
     observer: &mut dyn Observer,
 ) -> (Vec<Tick>, bool) {
@@ -255,14 +271,15 @@ fn watch(
 fn run_each<C: Client, S: Store>(
     store: &S,
     clients: &mut [C],
-    (spec, period): (&RunSpec, u64),
+    spec: &RunSpec,
+    period: u64,
     counts: &dyn Fn() -> Option<Counts>,
     at_start: &mut dyn FnMut() -> Result<(), BenchError>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, BenchError> {
     let task = |client| -> Task<'_> {
         Box::new(move |shared, thread| {
-            Ok(work::<C, S>(store, client, (shared, spec, period), thread)?)
+            Ok(work::<C, S>(store, client, shared, spec, period, thread)?)
         })
     };
     run_all(clients.iter_mut().map(task).collect(), spec, counts, at_start, observer)
@@ -295,8 +312,8 @@ fn run_all(
         let tasks = tasks.into_iter().enumerate();
         let handles: Vec<_> =
             tasks.map(|(thread, task)| scope.spawn(move || task(shared, thread))).collect();
-        let warm = (spec.warm_up, spec.interval, true);
-        let (_, mut was_stopped) = watch(shared, warm, counts, observer);
+        let (_, mut was_stopped) =
+            watch(shared, spec.warm_up, spec.interval, true, counts, observer);
         shared.barrier.wait();
         let started = at_start();
         shared.arrived.store(0, Ordering::Release);
@@ -309,8 +326,8 @@ fn run_all(
         shared.barrier.wait();
         let mut series = Vec::new();
         if phase == MEASURE {
-            let length = (spec.measure, spec.interval, false);
-            (series, was_stopped) = watch(shared, length, counts, observer);
+            (series, was_stopped) =
+                watch(shared, spec.measure, spec.interval, false, counts, observer);
         }
         let mut shares = Vec::new();
         for handle in handles {
@@ -346,11 +363,11 @@ pub fn run<S: Store>(
     at_start: &mut dyn FnMut() -> Result<(), BenchError>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, BenchError> {
-    let how = (spec, workload.period());
+    let period = workload.period();
     match clients {
-        Clients::Ycsb(all) => run_each(store, all, how, counts, at_start, observer),
-        Clients::Tpcc(all) => run_each(store, all, how, counts, at_start, observer),
-        Clients::Inserts(all) => run_each(store, all, how, counts, at_start, observer),
-        Clients::Scan(all) => run_each(store, all, how, counts, at_start, observer),
+        Clients::Ycsb(all) => run_each(store, all, spec, period, counts, at_start, observer),
+        Clients::Tpcc(all) => run_each(store, all, spec, period, counts, at_start, observer),
+        Clients::Inserts(all) => run_each(store, all, spec, period, counts, at_start, observer),
+        Clients::Scan(all) => run_each(store, all, spec, period, counts, at_start, observer),
     }
 }

@@ -22,6 +22,7 @@ use millpond::internals::btree::{BulkOptions, WriteCondition};
 use millpond::internals::pool::PoolStrategy;
 use millpond::internals::store::Store as EngineStore;
 use millpond::internals::store::{Builder, StoreTree, StoreTxn};
+use millpond::internals::txn::Bounds;
 use millpond::{Error, Options, TxnOptions};
 use millpond_device::Device;
 use millpond_workload::live::{Access, Direction, Extent, Scan, Session, Store, TableId};
@@ -199,18 +200,16 @@ fn from(key: &[u8], is_included: bool) -> Bound<&[u8]> {
     if is_included { Bound::Included(key) } else { Bound::Excluded(key) }
 }
 
-/// Bounds of a part of a scan.
-type Ends<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
-
 /// Finds the end of the next `rows` rows from `start`; returns `false` if the table ends before.
 fn look_ahead<M: PoolStrategy>(
     tree: &StoreTree<M>,
-    (start, is_up): (Bound<&[u8]>, bool),
+    start: Bound<&[u8]>,
+    is_up: bool,
     rows: u32,
     end: &mut Vec<u8>,
 ) -> Result<bool, Error> {
-    let ends = if is_up { (start, Bound::Unbounded) } else { (Bound::Unbounded, start) };
-    let mut cursor = tree.btree().cursor_in(ends.0, ends.1).keys_only();
+    let (lower, upper) = if is_up { (start, Bound::Unbounded) } else { (Bound::Unbounded, start) };
+    let mut cursor = tree.btree().cursor_in(lower, upper).keys_only();
     let mut more = if is_up { cursor.first()? } else { cursor.last()? };
     for _ in 1..rows {
         if !more {
@@ -225,15 +224,17 @@ fn look_ahead<M: PoolStrategy>(
 
 /// Scans in parts that are locked one after the other.
 fn scan_parts<M: PoolStrategy>(
-    (tx, tree): (&mut StoreTxn<M>, &StoreTree<M>),
+    tx: &mut StoreTxn<M>,
+    tree: &StoreTree<M>,
     scan: Scan<'_>,
-    (start, end): (&mut Vec<u8>, &mut Vec<u8>),
+    start: &mut Vec<u8>,
+    end: &mut Vec<u8>,
     visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
 ) -> Result<(), Error> {
     let is_up = scan.direction == Direction::Ascending;
     if let (Some(end), true) = (scan.end, is_up) {
-        let ends = (Bound::Included(scan.start), Bound::Excluded(end));
-        return tx.scan(tree, ends, visit);
+        let bounds = Bounds { lower: Bound::Included(scan.start), upper: Bound::Excluded(end) };
+        return tx.scan(tree, bounds, visit);
     }
     start.clear();
     start.extend_from_slice(scan.start);
@@ -241,7 +242,7 @@ fn scan_parts<M: PoolStrategy>(
     loop {
         let from_start = from(start, is_first);
         let has_end = match scan.extent {
-            Extent::Rows(rows) => look_ahead(tree, (from_start, is_up), rows, end)?,
+            Extent::Rows(rows) => look_ahead(tree, from_start, is_up, rows, end)?,
             Extent::Whole => false,
         };
         let to = if has_end { Bound::Included(&end[..]) } else { Bound::Unbounded };
@@ -249,11 +250,10 @@ fn scan_parts<M: PoolStrategy>(
             wants_more = visit(key, value);
             wants_more
         };
-        let ends: Ends<'_> = if is_up { (from_start, to) } else { (to, from_start) };
         if is_up {
-            tx.scan(tree, ends, &mut show)?;
+            tx.scan(tree, Bounds { lower: from_start, upper: to }, &mut show)?;
         } else {
-            tx.scan_back(tree, ends, &mut show)?;
+            tx.scan_back(tree, Bounds { lower: to, upper: from_start }, &mut show)?;
         }
         if !wants_more || !has_end {
             return Ok(());
@@ -363,9 +363,8 @@ impl<M: PoolStrategy> Session for TxnSession<M> {
         mut visit: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), DbStoreError> {
         let (mut start, mut end) = std::mem::take(&mut self.keys);
-        let scanned = self.within(table, |tx, tree| {
-            scan_parts((tx, tree), scan, (&mut start, &mut end), &mut visit)
-        });
+        let scanned = self
+            .within(table, |tx, tree| scan_parts(tx, tree, scan, &mut start, &mut end, &mut visit));
         self.keys = (start, end);
         scanned
     }

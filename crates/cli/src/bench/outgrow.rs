@@ -77,7 +77,8 @@ impl Course {
         &mut self,
         instance: &mut dyn Instance,
         spec: &RunSpec,
-        (threads, probe): (u32, Duration),
+        threads: u32,
+        probe: Duration,
         live: &mut ProgressLine,
     ) -> Result<bool, BenchError> {
         live.begin(&format!("pool of {}", self.name));
@@ -140,7 +141,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             goes_on = course.round(
                 instance.as_mut(),
                 &spec,
-                (args.arguments.threads(), probe),
+                args.arguments.threads(),
+                probe,
                 &mut live,
             )?;
             if !goes_on {

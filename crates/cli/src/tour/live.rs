@@ -101,7 +101,7 @@ pub(super) fn run(path: &Path, course: &Course, quiet: bool) -> Result<Report, F
             Some(store) => store,
             None => open(path, memory)?,
         };
-        let run = measure(&store, course, (name, memory), quiet)?;
+        let run = measure(&store, course, name, memory, quiet)?;
         if runs.is_empty() {
             print(&run.header())?;
         }
@@ -169,7 +169,8 @@ fn load(path: &Path, course: &Course, quiet: bool) -> Result<Loaded, Failure> {
 fn measure(
     store: &DbStore,
     course: &Course,
-    (name, memory): (&'static str, u64),
+    name: &'static str,
+    memory: u64,
     quiet: bool,
 ) -> Result<Run, Failure> {
     let workload = course.workload();

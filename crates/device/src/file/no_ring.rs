@@ -38,7 +38,7 @@ impl RingPool {
         match *self {}
     }
 
-    pub(super) fn sync_range(&self, _: &File, _: (u64, u32)) -> Option<Result<(), Errno>> {
+    pub(super) fn sync_range(&self, _: &File, _: u64, _: u32) -> Option<Result<(), Errno>> {
         match *self {}
     }
 }

@@ -65,14 +65,14 @@ pub(super) fn sync_ranges(
     ranges: &[Range<u64>],
 ) -> Option<Result<(), Errno>> {
     let parts = parts(ranges)?;
-    let Some(first) = parts.first() else { return Some(Ok(())) };
+    let Some(&(offset, length)) = parts.first() else { return Some(Ok(())) };
     if parts.len() > 1 {
         let written = rings.write_back(file, &parts)?;
         if let Err(errno) = written {
             return Some(Err(errno));
         }
     }
-    rings.sync_range(file, *first)
+    rings.sync_range(file, offset, length)
 }
 
 #[cfg(test)]

@@ -138,7 +138,8 @@ impl RingPool {
     pub(super) fn sync_range(
         &self,
         file: &File,
-        (offset, length): (u64, u32),
+        offset: u64,
+        length: u32,
     ) -> Option<Result<(), Errno>> {
         let fsync = opcode::Fsync::new(types::Fd(file.as_raw_fd()));
         let fsync = fsync.flags(types::FsyncFlags::DATASYNC).offset(offset).len(length);

@@ -168,12 +168,8 @@ pub(crate) struct Copied {
 }
 
 /// Reports the progress.
-pub(crate) fn tell(
-    watch: &mut BackupWatch<'_>,
-    phase: BackupPhase,
-    (done, total): (u64, u64),
-) -> Result<(), Error> {
-    match watch(BackupProgress { phase, done, total }) {
+pub(crate) fn tell(watch: &mut BackupWatch<'_>, progress: BackupProgress) -> Result<(), Error> {
+    match watch(progress) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(BackupError::GivenUp.into()),
     }
@@ -185,9 +181,12 @@ fn copy_pages(
     buffer: &mut AlignedBuffer,
     watch: &mut BackupWatch<'_>,
 ) -> Result<(), Error> {
-    tell(watch, BackupPhase::Pages, copy.progress())?;
+    let phase = BackupPhase::Pages;
+    let (done, total) = copy.progress();
+    tell(watch, BackupProgress { phase, done, total })?;
     while copy.step(target, buffer)? {
-        tell(watch, BackupPhase::Pages, copy.progress())?;
+        let (done, total) = copy.progress();
+        tell(watch, BackupProgress { phase, done, total })?;
     }
     Ok(())
 }
@@ -198,9 +197,12 @@ fn copy_log(
     buffer: &mut AlignedBuffer,
     watch: &mut BackupWatch<'_>,
 ) -> Result<(), Error> {
-    tell(watch, BackupPhase::Log, copy.progress())?;
+    let phase = BackupPhase::Log;
+    let (done, total) = copy.progress();
+    tell(watch, BackupProgress { phase, done, total })?;
     while copy.step(target, buffer)? {
-        tell(watch, BackupPhase::Log, copy.progress())?;
+        let (done, total) = copy.progress();
+        tell(watch, BackupProgress { phase, done, total })?;
     }
     Ok(target.sync().map_err(BackupError::Target)?)
 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use rustix::fs::{CWD, RenameFlags};
 
-use crate::admin::backup::{Backup, BackupPhase, BackupWatch, tell};
+use crate::admin::backup::{Backup, BackupPhase, BackupProgress, BackupWatch, tell};
 use crate::io::PageStore;
 use crate::io::copy::first_damaged;
 use crate::page::superblock::Compression;
@@ -145,7 +145,8 @@ impl<M: PoolStrategy> Store<M> {
         };
         let (partial, [data, log]) = Partial::new(target, pages.path(), unit)?;
         let copied = self.copy_to(&*data, &*log, watch)?;
-        tell(watch, BackupPhase::Recovery, (0, 0))?;
+        let phase = BackupPhase::Recovery;
+        tell(watch, BackupProgress { phase, done: 0, total: 0 })?;
         let plan = self.plan();
         // The copy's log buffer fits the longest record that this store can have written.
         let options = Options::new()

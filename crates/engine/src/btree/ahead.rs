@@ -143,8 +143,10 @@ fn order<P: Pages>(node: &Read<'_, P>, children: impl Iterator<Item = usize>) ->
 /// first `skip`.
 fn children(
     node: Node<'_>,
-    (first, forward): (usize, bool),
-    (skip, most): (usize, usize),
+    first: usize,
+    forward: bool,
+    skip: usize,
+    most: usize,
 ) -> impl ExactSizeIterator<Item = usize> {
     let all = if forward { (node.count() + 1).saturating_sub(first) } else { first + 1 };
     let until = all.min(skip.saturating_add(most));
@@ -178,7 +180,7 @@ impl<P: Pages> BTree<P> {
             let lack = wish.ahead.saturating_sub(ahead.looked);
             let Some((fence, skip)) = ahead.next.take().filter(|_| lack > 0) else { return };
             // The load meets the error, if any.
-            let Ok(Some(look)) = self.look_at(&fence, (skip, lack), wish) else { return };
+            let Ok(Some(look)) = self.look_at(&fence, skip, lack, wish) else { return };
             ahead.looked += look.passed;
             ahead.next = match look.fence {
                 Some(behind) => behind.map(|fence| (fence, 0)),
@@ -195,7 +197,8 @@ impl<P: Pages> BTree<P> {
     fn look_at(
         &self,
         fence: &[u8],
-        (skip, most): (usize, usize),
+        skip: usize,
+        most: usize,
         wish: Wish<'_>,
     ) -> Result<Option<Look>, PoolError> {
         let seek = if wish.forward { Seek::At(fence) } else { Seek::Below(fence) };
@@ -204,7 +207,7 @@ impl<P: Pages> BTree<P> {
             let inner = Node::inner(place.node.view());
             let first = seek.child(inner);
             let needed = wish.stop.map(|stop| inner.child_for(stop).abs_diff(first) + 1);
-            let leaves = |most| children(inner, (first, wish.forward), (skip, most));
+            let leaves = |most| children(inner, first, wish.forward, skip, most);
             let wanted = leaves(most.min(needed.unwrap_or(most + skip).saturating_sub(skip)));
             let is_last = leaves(usize::MAX).len() <= most;
             let count = wanted.len();
@@ -224,8 +227,8 @@ impl<P: Pages> BTree<P> {
         let _ = self.pages.run(|mtr| {
             if let Some(place) = self.place(mtr, seek, 2)? {
                 let inner = Node::inner(place.node.view());
-                let first = (seek.child(inner), wish.forward);
-                order(&place.node, children(inner, first, (0, PARENTS)));
+                let first = seek.child(inner);
+                order(&place.node, children(inner, first, wish.forward, 0, PARENTS));
             }
             Ok(())
         });

@@ -370,7 +370,7 @@ impl<P: Pages> BTree<P> {
         entries: &mut u64,
     ) {
         if let Role::Overflow { level, stamp, len } = visit.role {
-            return check_overflow(visit, page, (level, stamp, len), found, stack);
+            return check_overflow(visit, page, level, stamp, len, found, stack);
         }
         let before = found.len();
         found.extend(check_page(page));
@@ -445,7 +445,9 @@ fn leaf_visits(visit: &Visit, node: Node<'_>, found: &mut Vec<Violation>, stack:
 fn check_overflow(
     visit: &Visit,
     page: View<'_>,
-    (level, stamp, len): (u8, u64, u64),
+    level: u8,
+    stamp: u64,
+    len: u64,
     found: &mut Vec<Violation>,
     stack: &mut Vec<Visit>,
 ) {

@@ -53,7 +53,7 @@ pub(crate) fn astray(page: PageId) -> PoolError {
 }
 
 /// A node on some level, and its place in its parent.
-pub(crate) struct Place<'o, P: Pages> {
+pub(crate) struct LocatedNode<'o, P: Pages> {
     /// Parent of the node; `None` if the node is the root.
     pub(crate) parent: Option<Read<'o, P>>,
     /// Index of the child in its parent.
@@ -150,13 +150,13 @@ impl<P: Pages> BTree<P> {
         mtr: &'o MiniTransaction<'o, P>,
         seek: Seek<'_>,
         level: u8,
-    ) -> Try<Option<Place<'o, P>>> {
+    ) -> Try<Option<LocatedNode<'o, P>>> {
         let (node, mut now) = self.root_node(mtr, AccessKind::Read)?;
         if now < level {
             node.validate()?;
             return Ok(None);
         }
-        let mut place = Place { parent: None, index: 0, node, depth: 0 };
+        let mut place = LocatedNode { parent: None, index: 0, node, depth: 0 };
         while now > level {
             let inner = Node::inner(place.node.view());
             let index = seek.child(inner);
@@ -167,7 +167,7 @@ impl<P: Pages> BTree<P> {
             if !Node::is_node(child.view(), now) {
                 return wrong(&child);
             }
-            place = Place { parent: Some(place.node), index, node: child, depth };
+            place = LocatedNode { parent: Some(place.node), index, node: child, depth };
         }
         Ok(Some(place))
     }

@@ -3,7 +3,7 @@
 
 use millpond_base::AccessKind;
 
-use crate::btree::descend::{Place, Seek};
+use crate::btree::descend::{LocatedNode, Seek};
 use crate::btree::node::layout::{Node, Value};
 use crate::btree::tree::{BTree, mark};
 use crate::btree::write::finger::{Finger, is_leaf_of};
@@ -43,7 +43,7 @@ impl<P: Pages> BTree<P> {
         key: &mut Vec<u8>,
     ) -> Result<EndEntry, PoolError> {
         self.pages.run(|mtr| {
-            let found = match self.end_by(mtr, first, (finger, key)) {
+            let found = match self.end_by(mtr, first, finger, key) {
                 Some(end) => Some(end),
                 None => self.end_leaf(mtr, first)?,
             };
@@ -62,7 +62,7 @@ impl<P: Pages> BTree<P> {
             if !is_whole || !is_inline {
                 return Ok(EndEntry::Elsewhere);
             }
-            finger.found(self.owner, (hint, emptied), at);
+            finger.found(self.owner, hint, emptied, at);
             Ok(EndEntry::Inline)
         })
     }
@@ -75,7 +75,7 @@ impl<P: Pages> BTree<P> {
         first: bool,
     ) -> Try<Option<End<'o, P>>> {
         let seek = if first { Seek::At(&[]) } else { Seek::Last };
-        let Some(Place { node: outermost, .. }) = self.place(mtr, seek, 0)? else {
+        let Some(LocatedNode { node: outermost, .. }) = self.place(mtr, seek, 0)? else {
             return Ok(None);
         };
         let node = Node::leaf(outermost.view());
@@ -89,7 +89,9 @@ impl<P: Pages> BTree<P> {
             _ if !first && !lower.is_empty() => Seek::Below(&lower),
             _ => return Ok(Some((outermost, None))),
         };
-        let Some(Place { node: next, .. }) = self.place(mtr, seek, 0)? else { return Ok(None) };
+        let Some(LocatedNode { node: next, .. }) = self.place(mtr, seek, 0)? else {
+            return Ok(None);
+        };
         // No entry came into the outermost leaf before its neighbour was found.
         outermost.validate()?;
         Ok(Some((next, hint)))
@@ -99,7 +101,8 @@ impl<P: Pages> BTree<P> {
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         first: bool,
-        (finger, scratch): (&Finger, &mut Vec<u8>),
+        finger: &Finger,
+        scratch: &mut Vec<u8>,
     ) -> Option<End<'o, P>> {
         let hint = finger.leaf_of(self.owner)?;
         let what = mark(AccessKind::Read, true, self.height_hint());

@@ -156,7 +156,7 @@ impl<P: Pages> BTree<P> {
         self.pages.run(|mtr| {
             batch.len = 0;
             // The next attempt does not use it: it may have changed.
-            self.fetch_attempt(mtr, (wish, last.take()), batch)
+            self.fetch_attempt(mtr, wish, last.take(), batch)
         })?;
         self.look_beyond(&mut batch.ahead, wish);
         match batch.stray(wish) {
@@ -168,11 +168,12 @@ impl<P: Pages> BTree<P> {
     fn fetch_attempt<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
-        (wish, last): (Wish<'_>, Option<(PageHint, usize)>),
+        wish: Wish<'_>,
+        last: Option<(PageHint, usize)>,
         batch: &mut Batch,
     ) -> Try<()> {
         batch.last = None;
-        let (parent, mut index) = match self.next_by(mtr, (wish.forward, batch.depth), last) {
+        let (parent, mut index) = match self.next_by(mtr, wish.forward, batch.depth, last) {
             Some(next) => next,
             None => {
                 let Some(place) = self.place(mtr, wish.seek, 1)? else {
@@ -230,7 +231,8 @@ impl<P: Pages> BTree<P> {
     fn next_by<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
-        (forward, depth): (bool, u8),
+        forward: bool,
+        depth: u8,
         last: Option<(PageHint, usize)>,
     ) -> Option<(Read<'o, P>, usize)> {
         let (hint, index) = last?;

@@ -14,7 +14,7 @@ use crate::btree::{
     WriteRequest, differing, done_anyway,
 };
 use crate::hash_index::bucket::{Bucket, BucketMut, Entry, SLOT, parts, record_len};
-use crate::hash_index::descend::{Place, mark};
+use crate::hash_index::descend::{BucketSlot, mark};
 use crate::hash_index::directory::prefix_of;
 use crate::hash_index::error::{WriteError, corrupt};
 use crate::hash_index::index::{HashIndex, split_name};
@@ -266,7 +266,10 @@ impl<P: Pages> HashIndex<P> {
 
     /// Returns the bucket at `place`, latched exclusively, or `None` if there is none.
     #[inline]
-    pub(crate) fn bucket_to_write<'o>(&self, place: &Place<'o, P>) -> Try<Option<Write<'o, P>>> {
+    pub(crate) fn bucket_to_write<'o>(
+        &self,
+        place: &BucketSlot<'o, P>,
+    ) -> Try<Option<Write<'o, P>>> {
         if place.is_empty() {
             place.directory.validate()?;
             return Ok(None);
@@ -393,7 +396,7 @@ impl<P: Pages> HashIndex<P> {
     fn attempt_first<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
-        place: Place<'o, P>,
+        place: BucketSlot<'o, P>,
         pending: &mut Pending<'_, '_>,
     ) -> Try<Step> {
         let done = |applied| Ok(Step::Done(Done { existed: false, applied }));

@@ -23,7 +23,7 @@ pub(crate) fn wrong<P: Pages, T>(page: &Read<'_, P>) -> Try<T> {
 }
 
 /// The lowest directory on the path of a hash and, if requested, the one above it.
-pub(crate) struct Place<'o, P: Pages> {
+pub(crate) struct BucketSlot<'o, P: Pages> {
     pub(crate) parent: Option<(Read<'o, P>, Slot)>,
     pub(crate) directory: Read<'o, P>,
     pub(crate) slot: Slot,
@@ -31,7 +31,7 @@ pub(crate) struct Place<'o, P: Pages> {
     pub(crate) depth: u8,
 }
 
-impl<P: Pages> Place<'_, P> {
+impl<P: Pages> BucketSlot<'_, P> {
     /// Returns whether there is no bucket; valid once the directory was validated.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
@@ -46,7 +46,7 @@ impl<P: Pages> HashIndex<P> {
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         hash: u64,
-    ) -> Try<Place<'o, P>> {
+    ) -> Try<BucketSlot<'o, P>> {
         self.descend_here::<KEEP>(mtr, hash)
     }
 
@@ -56,7 +56,7 @@ impl<P: Pages> HashIndex<P> {
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         hash: u64,
-    ) -> Try<Place<'o, P>> {
+    ) -> Try<BucketSlot<'o, P>> {
         let mut directory = Read::root(mtr, self.anchor, mark(AccessKind::Read, 0))?;
         let mut parent = None;
         let (mut used, mut depth) = (0, 0);
@@ -67,7 +67,7 @@ impl<P: Pages> HashIndex<P> {
             }
             let slot = slot_in(self.form, view, hash, used);
             if !slot.is_directory {
-                return Ok(Place { parent, directory, slot, depth });
+                return Ok(BucketSlot { parent, directory, slot, depth });
             }
             used += self.form.bits();
             depth += 1;

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use millpond_base::AccessKind;
 
 use crate::hash_index::bucket::{Bucket, parts};
-use crate::hash_index::descend::{Place, mark, wrong};
+use crate::hash_index::descend::{BucketSlot, mark, wrong};
 use crate::hash_index::directory::{next_of, prefix_of, slot_in};
 use crate::hash_index::error::corrupt;
 use crate::hash_index::index::HashIndex;
@@ -165,7 +165,7 @@ impl<P: Pages> HashIndex<P> {
         })
     }
 
-    fn copy_child(&self, place: &Place<'_, P>, page: &mut PageBuffer) -> Try<()> {
+    fn copy_child(&self, place: &BucketSlot<'_, P>, page: &mut PageBuffer) -> Try<()> {
         let to = mark(AccessKind::Read, place.depth + 1).with_scan(true);
         let child = place.directory.child(place.slot.at, to)?;
         if !Bucket(child.view()).is_bucket() {
@@ -181,7 +181,7 @@ impl<P: Pages> HashIndex<P> {
     }
 
     /// Starts loading the buckets after that of `hash` in the same directory.
-    fn prefetch_after(&self, place: &Place<'_, P>, hash: u64) {
+    fn prefetch_after(&self, place: &BucketSlot<'_, P>, hash: u64) {
         let mut ahead = [0; AHEAD];
         let (mut count, mut at) = (0, hash);
         let end = place.slot.used;

@@ -6,7 +6,7 @@ use millpond_base::{AccessKind, Mark};
 
 use crate::hash_index::bucket::{Bucket, BucketMut, parts};
 use crate::hash_index::change::sound;
-use crate::hash_index::descend::{Place, mark};
+use crate::hash_index::descend::{BucketSlot, mark};
 use crate::hash_index::directory::{DIRECTORY_FLAG, Slot, next_of, prefix_of, run_of, slot_in};
 use crate::hash_index::grow::set_depth;
 use crate::hash_index::index::HashIndex;
@@ -45,7 +45,7 @@ impl<P: Pages> HashIndex<P> {
         if place.slot.depth == 0 {
             return self.pull_up(mtr, place);
         }
-        let Place { directory, slot, depth, .. } = place;
+        let BucketSlot { directory, slot, depth, .. } = place;
         let run = run_of(self.form, slot.depth);
         let (left, right) = (slot.index & !run, slot.index | run);
         let view = directory.view();
@@ -112,7 +112,7 @@ impl<P: Pages> HashIndex<P> {
     }
 
     /// Replaces a directory whose only child has depth 0 by that child.
-    fn pull_up<'o>(&self, mtr: &'o MiniTransaction<'o, P>, place: Place<'o, P>) -> Try<bool> {
+    fn pull_up<'o>(&self, mtr: &'o MiniTransaction<'o, P>, place: BucketSlot<'o, P>) -> Try<bool> {
         let Some((parent, above)) = place.parent else {
             place.directory.validate()?;
             return Ok(false);

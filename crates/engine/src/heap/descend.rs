@@ -32,7 +32,7 @@ pub(crate) fn sound<P: Pages>(page: Write<'_, P>) -> Try<Write<'_, P>> {
 }
 
 /// The lowest directory above a data page, and the page's place in it.
-pub(crate) struct Place<'o, P: Pages> {
+pub(crate) struct DataPageSlot<'o, P: Pages> {
     pub(crate) directory: Read<'o, P>,
     pub(crate) index: usize,
     pub(crate) at: usize,
@@ -88,7 +88,7 @@ impl<P: Pages> Heap<P> {
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         number: u64,
-    ) -> Try<Option<Place<'o, P>>> {
+    ) -> Try<Option<DataPageSlot<'o, P>>> {
         self.place_here(mtr, number)
     }
 
@@ -97,7 +97,7 @@ impl<P: Pages> Heap<P> {
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         number: u64,
-    ) -> Try<Option<Place<'o, P>>> {
+    ) -> Try<Option<DataPageSlot<'o, P>>> {
         let (mut directory, mut level) = self.root_page_here(mtr)?;
         if number / self.form.fan_out() as u64 >= span(self.form, level) {
             directory.validate()?;
@@ -112,7 +112,7 @@ impl<P: Pages> Heap<P> {
                 return Ok(None);
             }
             if level == 1 {
-                return Ok(Some(Place { directory, index, at, depth }));
+                return Ok(Some(DataPageSlot { directory, index, at, depth }));
             }
             level -= 1;
             depth += 1;

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use millpond_base::AccessKind;
 
 use crate::heap::data::{Data, Form, bytes_of};
-use crate::heap::descend::{Place, mark, wrong};
+use crate::heap::descend::{DataPageSlot, mark, wrong};
 use crate::heap::directory::{count_in, span};
 use crate::heap::error::corrupt;
 use crate::heap::table::{Heap, RecordId};
@@ -84,7 +84,7 @@ impl<P: Pages> Heap<P> {
         batch: &mut Batch,
     ) -> Result<Option<u64>, PoolError> {
         let (mut page, step) = batch.begin(self.pages.page_size());
-        let end = self.copy_batch(from, forward, (&mut page, step), &mut batch.entries);
+        let end = self.copy_batch(from, forward, &mut page, step, &mut batch.entries);
         batch.end(page);
         end
     }
@@ -93,7 +93,8 @@ impl<P: Pages> Heap<P> {
         &self,
         from: u64,
         forward: bool,
-        (page, step): (&mut PageBuffer, usize),
+        page: &mut PageBuffer,
+        step: usize,
         out: &mut Vec<BatchEntry>,
     ) -> Result<Option<u64>, PoolError> {
         let first = if forward { RecordId(from) } else { RecordId(from.saturating_sub(1)) };
@@ -229,7 +230,7 @@ impl<P: Pages> Heap<P> {
     }
 
     /// Starts loading the data pages that follow in the same directory.
-    fn prefetch_after(&self, place: &Place<'_, P>, forward: bool) {
+    fn prefetch_after(&self, place: &DataPageSlot<'_, P>, forward: bool) {
         let count = count_in(self.form, place.directory.view());
         let mut ahead = [0; AHEAD];
         let mut n = 0;

@@ -109,7 +109,7 @@ impl PageStore {
             Placement::OutOfPlace => {
                 free.extend(pages, |page| page == PageId(0));
                 let compresses = compression != Compression::None;
-                Some(PageMap::new((page_size, compresses), pages, pages, true))
+                Some(PageMap::new(page_size, compresses, pages, pages, true))
             }
         };
         let superblock = Some(first_superblock(page_size, &free, placement, compression));

@@ -200,7 +200,7 @@ impl PageStore {
         let (position, root) = (self.log_position(), self.catalog_root());
         let Some(map) = self.write_map()? else { return Ok(()) };
         self.sync().map_err(not_synced)?;
-        let named = self.name_checkpoint((position, lsn), root, Some(&map));
+        let named = self.name_checkpoint(position, lsn, root, Some(&map));
         let generation = named.map_err(not_synced)?;
         note(generation)?;
         map.release();

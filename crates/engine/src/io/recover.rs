@@ -184,7 +184,7 @@ impl PageStore {
         catalog_root: Option<PageId>,
         map: Option<&NewMap<'_>>,
     ) -> Result<u64, SyncError> {
-        self.name_checkpoint((position, position), catalog_root, map)
+        self.name_checkpoint(position, position, catalog_root, map)
     }
 
     /// Lets each later superblock be synced by itself: the pages that it needs are synced before,
@@ -206,7 +206,8 @@ impl PageStore {
     /// Like [`PageStore::set_log_position`], given the LSN of a durable record logged for it.
     pub(super) fn name_checkpoint(
         &self,
-        (position, lsn): (Lsn, Lsn),
+        position: Lsn,
+        lsn: Lsn,
         catalog_root: Option<PageId>,
         map: Option<&NewMap<'_>>,
     ) -> Result<u64, SyncError> {

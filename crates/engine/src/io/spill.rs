@@ -138,7 +138,7 @@ pub struct SpillFile {
 }
 
 /// Position of bytes in the file, with their checksum.
-struct Place {
+struct CheckedRange {
     offset: u64,
     len: usize,
     /// Checksum of the bytes, kept only in memory: the file outlives no process.
@@ -149,7 +149,7 @@ struct Place {
 pub struct Extent {
     file: Arc<SpillFile>,
     handle: Arc<SpillStorage>,
-    place: Place,
+    range: CheckedRange,
 }
 
 /// Blocks of bytes in the file, numbered from 0, which are freed when this is dropped. A block
@@ -157,7 +157,7 @@ pub struct Extent {
 pub struct Blocks {
     file: Arc<SpillFile>,
     handle: Option<Arc<SpillStorage>>,
-    places: Vec<Place>,
+    ranges: Vec<CheckedRange>,
 }
 
 /// Returns the path of the spill file of the store at `path`.
@@ -280,11 +280,11 @@ impl SpillFile {
     /// # Errors
     /// [`SpillError`]; nothing is kept.
     pub fn put(self: &Arc<Self>, bytes: &[u8]) -> Result<Extent, SpillError> {
-        let (handle, place) = self.place(bytes)?;
-        Ok(Extent { file: self.clone(), handle, place })
+        let (handle, range) = self.place(bytes)?;
+        Ok(Extent { file: self.clone(), handle, range })
     }
 
-    fn place(&self, bytes: &[u8]) -> Result<(Arc<SpillStorage>, Place), SpillError> {
+    fn place(&self, bytes: &[u8]) -> Result<(Arc<SpillStorage>, CheckedRange), SpillError> {
         let len = bytes.len();
         let (handle, offset) = {
             let mut room = self.room();
@@ -293,34 +293,34 @@ impl SpillFile {
             let full = || SpillError::Full { path: self.path.clone(), max: self.max };
             handle.zip(offset).ok_or_else(full)?
         };
-        let place = Place { offset, len, sum: xxh3_64(bytes) };
+        let range = CheckedRange { offset, len, sum: xxh3_64(bytes) };
         if let Err(error) = handle.write_all_at(bytes, offset) {
-            self.give(&place);
+            self.give(&range);
             return Err(self.failed(error));
         }
-        Ok((handle, place))
+        Ok((handle, range))
     }
 
-    fn give(&self, place: &Place) {
+    fn give(&self, range: &CheckedRange) {
         if self.process.is_this() {
-            self.room().give(place.offset, place.len as u64);
+            self.room().give(range.offset, range.len as u64);
         }
     }
 
     fn read(
         &self,
         handle: &SpillStorage,
-        place: &Place,
+        range: &CheckedRange,
         out: &mut Vec<u8>,
     ) -> Result<(), SpillError> {
-        debug_assert!(place.offset >= MARK.len() as u64, "the mark comes first");
-        out.resize(place.len, 0);
-        handle.read_exact_at(out, place.offset).map_err(|error| self.failed(error))?;
-        if xxh3_64(out) == place.sum { Ok(()) } else { Err(self.damaged(place)) }
+        debug_assert!(range.offset >= MARK.len() as u64, "the mark comes first");
+        out.resize(range.len, 0);
+        handle.read_exact_at(out, range.offset).map_err(|error| self.failed(error))?;
+        if xxh3_64(out) == range.sum { Ok(()) } else { Err(self.damaged(range)) }
     }
 
-    fn damaged(&self, place: &Place) -> SpillError {
-        SpillError::Damaged { path: self.path.clone(), offset: place.offset, len: place.len }
+    fn damaged(&self, range: &CheckedRange) -> SpillError {
+        SpillError::Damaged { path: self.path.clone(), offset: range.offset, len: range.len }
     }
 }
 
@@ -338,33 +338,33 @@ impl Extent {
     /// # Errors
     /// [`SpillError::File`], [`SpillError::Damaged`].
     pub fn read(&self, out: &mut Vec<u8>) -> Result<(), SpillError> {
-        self.file.read(&self.handle, &self.place, out)
+        self.file.read(&self.handle, &self.range, out)
     }
 }
 
 impl Drop for Extent {
     fn drop(&mut self) {
-        self.file.give(&self.place);
+        self.file.give(&self.range);
     }
 }
 
 impl Blocks {
     /// Bytes of memory per block.
-    pub const EACH: usize = size_of::<Place>();
+    pub const EACH: usize = size_of::<CheckedRange>();
 
     /// Returns an empty list of blocks.
     pub fn new(file: &Arc<SpillFile>) -> Blocks {
-        Blocks { file: file.clone(), handle: None, places: Vec::new() }
+        Blocks { file: file.clone(), handle: None, ranges: Vec::new() }
     }
 
     /// Returns the number of blocks.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.ranges.len()
     }
 
     /// Returns `true` if there are no blocks.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.ranges.is_empty()
     }
 
     /// Puts one more block into the file.
@@ -372,9 +372,9 @@ impl Blocks {
     /// # Errors
     /// [`SpillError`]; it is not kept.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), SpillError> {
-        let (handle, place) = self.file.place(bytes)?;
+        let (handle, range) = self.file.place(bytes)?;
         self.handle.get_or_insert(handle);
-        self.places.push(place);
+        self.ranges.push(range);
         Ok(())
     }
 
@@ -385,8 +385,8 @@ impl Blocks {
     /// [`SpillError::File`], [`SpillError::Damaged`].
     pub fn read(&self, number: usize, out: &mut Vec<u8>) -> Result<(), SpillError> {
         out.clear();
-        match (&self.handle, self.places.get(number)) {
-            (Some(handle), Some(place)) => self.file.read(handle, place, out),
+        match (&self.handle, self.ranges.get(number)) {
+            (Some(handle), Some(range)) => self.file.read(handle, range, out),
             _ => Ok(()),
         }
     }
@@ -403,9 +403,9 @@ impl Blocks {
         out: &mut Vec<u8>,
     ) -> Result<(), SpillError> {
         out.clear();
-        if let (Some(handle), Some(place)) = (&self.handle, self.places.get(number)) {
-            out.resize(most.min(place.len), 0);
-            let read = handle.read_exact_at(out, place.offset);
+        if let (Some(handle), Some(range)) = (&self.handle, self.ranges.get(number)) {
+            out.resize(most.min(range.len), 0);
+            let read = handle.read_exact_at(out, range.offset);
             read.map_err(|error| self.file.failed(error))?;
         }
         Ok(())
@@ -413,19 +413,19 @@ impl Blocks {
 
     /// Returns the error for block `number`, whose first bytes are invalid.
     pub fn damaged(&self, number: usize) -> SpillError {
-        let place = Place { offset: 0, len: 0, sum: 0 };
-        self.file.damaged(self.places.get(number).unwrap_or(&place))
+        let range = CheckedRange { offset: 0, len: 0, sum: 0 };
+        self.file.damaged(self.ranges.get(number).unwrap_or(&range))
     }
 
     /// Ends the list: no more blocks are pushed.
     pub fn end(&mut self) {
-        self.places.shrink_to_fit();
+        self.ranges.shrink_to_fit();
     }
 }
 
 impl Drop for Blocks {
     fn drop(&mut self) {
-        self.places.iter().for_each(|place| self.file.give(place));
+        self.ranges.iter().for_each(|range| self.file.give(range));
     }
 }
 
@@ -453,7 +453,7 @@ mod tests {
         wide.read(&mut read).unwrap();
         assert_eq!((read.len(), spill.bytes()), (200, 908));
         let file = File::options().write(true).open(spill_path(&store)).unwrap();
-        file.write_all_at(&[8], wide.place.offset + 150).unwrap();
+        file.write_all_at(&[8], wide.range.offset + 150).unwrap();
         assert!(matches!(wide.read(&mut read), Err(SpillError::Damaged { len: 200, .. })));
         drop((all, wide));
         assert_eq!(spill.bytes(), 8);

@@ -16,7 +16,7 @@ use super::waiter::Waiter;
 
 /// The lock in whose queue an owner waits.
 #[derive(Clone)]
-pub(super) enum Place {
+pub(super) enum AwaitedLock {
     Key(Name),
     Tree(Arc<Tree>),
 }
@@ -38,7 +38,7 @@ pub(super) enum WaitCycle {
 }
 
 struct Node {
-    place: Place,
+    awaited: AwaitedLock,
     waiter: Arc<Waiter>,
     waiting_thread: WaitingThread,
     /// The deadlock cycle that this owner, its victim, must break.
@@ -77,9 +77,9 @@ impl Nodes {
 
     /// Returns the successors of `id`: its blockers or, if another owner of its thread waits
     /// instead of it, that owner.
-    fn ahead_of(&self, id: u64, blockers: &impl Fn(&Place, u64) -> Vec<u64>) -> Vec<u64> {
+    fn ahead_of(&self, id: u64, blockers: &impl Fn(&AwaitedLock, u64) -> Vec<u64>) -> Vec<u64> {
         match self.waiting.get(&id) {
-            Some(Node { place, victim_of: None, .. }) => return blockers(place, id),
+            Some(Node { awaited, victim_of: None, .. }) => return blockers(awaited, id),
             Some(_) => return Vec::new(),
             None => {}
         }
@@ -104,13 +104,13 @@ impl Graph {
     pub fn enter(
         &self,
         id: u64,
-        place: Place,
+        awaited: AwaitedLock,
         waiter: &Arc<Waiter>,
         waiting_thread: WaitingThread,
-        blockers: impl Fn(&Place, u64) -> Vec<u64>,
+        blockers: impl Fn(&AwaitedLock, u64) -> Vec<u64>,
     ) -> Result<(), WaitCycle> {
         if !waiting_thread.own.is_empty() {
-            let ahead = blockers(&place, id);
+            let ahead = blockers(&awaited, id);
             if let Some((own, _)) = waiting_thread.own.iter().find(|(own, _)| ahead.contains(own)) {
                 return Err(WaitCycle::Own(*own));
             }
@@ -120,8 +120,10 @@ impl Graph {
             "owner {id} is not one of those that wait for it"
         );
         let mut nodes = self.nodes.lock().past_poison();
-        nodes
-            .enter(id, Node { place, waiter: Arc::clone(waiter), waiting_thread, victim_of: None });
+        nodes.enter(
+            id,
+            Node { awaited, waiter: Arc::clone(waiter), waiting_thread, victim_of: None },
+        );
         while let Some(cycle) = cycle_through(&nodes, id, &blockers) {
             debug_assert_eq!(cycle.first(), Some(&id), "the cycle is one that this owner closes");
             let waiting = cycle.iter().copied().filter(|id| nodes.waiting.contains_key(id));
@@ -162,7 +164,7 @@ impl Graph {
 fn cycle_through(
     nodes: &Nodes,
     start: u64,
-    blockers: &impl Fn(&Place, u64) -> Vec<u64>,
+    blockers: &impl Fn(&AwaitedLock, u64) -> Vec<u64>,
 ) -> Option<Vec<u64>> {
     let mut seen = HashSet::from([start]);
     // The path from `start`, each owner with the ones it waits for that are still to be visited.

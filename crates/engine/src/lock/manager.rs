@@ -12,8 +12,8 @@ use super::bytes::Budget;
 use super::counts::LockCounts;
 use super::error::LockError;
 use super::error::TreeName;
+use super::graph::AwaitedLock;
 use super::graph::Graph;
-use super::graph::Place;
 use super::graph::WaitCycle;
 use super::graph::WaitingThread;
 use super::name::Name;
@@ -80,7 +80,7 @@ pub type Namer = dyn Fn(u32) -> Option<String> + Send + Sync;
 pub(super) struct Waits<'a> {
     pub id: u64,
     pub tree: u32,
-    pub place: Place,
+    pub awaited: AwaitedLock,
     pub waiter: &'a Arc<Waiter>,
     pub wait_max: Duration,
 }
@@ -305,17 +305,17 @@ impl LockManager {
             return Ok(());
         }
         let stranded = self.stranded.lock().past_poison().clone();
-        let mut blockers = self.blockers(&waits.place, waits.id).into_iter();
+        let mut blockers = self.blockers(&waits.awaited, waits.id).into_iter();
         match blockers.find(|blocker| stranded.contains(blocker)) {
             None => Ok(()),
             Some(holder) => Err(LockError::Stranded { holder, tree: self.tree_name(waits.tree) }),
         }
     }
 
-    fn blockers(&self, place: &Place, id: u64) -> Vec<u64> {
-        match place {
-            Place::Key(name) => self.table.blockers(*name, id),
-            Place::Tree(tree) => tree.blockers_of(id),
+    fn blockers(&self, awaited: &AwaitedLock, id: u64) -> Vec<u64> {
+        match awaited {
+            AwaitedLock::Key(name) => self.table.blockers(*name, id),
+            AwaitedLock::Tree(tree) => tree.blockers_of(id),
         }
     }
 
@@ -329,9 +329,9 @@ impl LockManager {
         let result = self.wait_until(waits, waiting.begun(), &mut attempt);
         drop(waiting);
         if result.is_err() {
-            match &waits.place {
-                Place::Key(name) => self.table.leave_queue(*name, waits.id),
-                Place::Tree(tree) => tree.leave_queue(waits.id),
+            match &waits.awaited {
+                AwaitedLock::Key(name) => self.table.leave_queue(*name, waits.id),
+                AwaitedLock::Tree(tree) => tree.leave_queue(waits.id),
             }
         }
         result
@@ -345,12 +345,12 @@ impl LockManager {
     ) -> Result<(), LockError> {
         self.is_open(waits)?;
         let victim = waits.id;
-        let blockers = |place: &Place, id: u64| self.blockers(place, id);
+        let blockers = |awaited: &AwaitedLock, id: u64| self.blockers(awaited, id);
         let own = own_transactions(std::ptr::from_ref(self) as usize, waits.id);
         let waiting_thread = WaitingThread { thread: this_thread(), own };
-        let place = waits.place.clone();
+        let awaited = waits.awaited.clone();
         let tree = || self.tree_name(waits.tree);
-        match self.graph.enter(waits.id, place, waits.waiter, waiting_thread, blockers) {
+        match self.graph.enter(waits.id, awaited, waits.waiter, waiting_thread, blockers) {
             Ok(()) => {}
             Err(WaitCycle::Own(holder)) => {
                 return Err(LockError::OwnTransaction { holder, tree: tree() });
@@ -382,7 +382,7 @@ impl LockManager {
             }
             if until == deadline {
                 self.statistics.count(Counter::LockTimeouts);
-                let mut holders = self.blockers(&waits.place, waits.id);
+                let mut holders = self.blockers(&waits.awaited, waits.id);
                 holders.sort_unstable();
                 holders.dedup();
                 break Err(LockError::Timeout { waited: begun.elapsed(), tree: tree(), holders });

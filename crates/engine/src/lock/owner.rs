@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::bytes::KEY_BYTES;
 use super::entry::Answer;
 use super::error::LockError;
-use super::graph::Place;
+use super::graph::AwaitedLock;
 use super::hold::KeyHold;
 use super::hold::TreeHold;
 use super::manager::LockManager;
@@ -285,7 +285,7 @@ impl LockOwner {
         if tree.request(&asking, &want, ticket, true) {
             return Ok(());
         }
-        self.wait(tree.id, Place::Tree(Arc::clone(tree)), || {
+        self.wait(tree.id, AwaitedLock::Tree(Arc::clone(tree)), || {
             tree.request(&asking, &want, ticket, true)
         })
     }
@@ -293,11 +293,11 @@ impl LockOwner {
     fn wait(
         &self,
         tree: u32,
-        place: Place,
+        awaited: AwaitedLock,
         attempt: impl FnMut() -> bool,
     ) -> Result<(), LockError> {
         let (id, waiter, wait_max) = (self.id, &self.waiter, self.wait_max);
-        self.manager.wait(&Waits { id, tree, place, waiter, wait_max }, attempt)
+        self.manager.wait(&Waits { id, tree, awaited, waiter, wait_max }, attempt)
     }
 
     /// Locks a name, and records it if it is new. `is_next` is set if the owner's turn to write has
@@ -351,7 +351,7 @@ impl LockOwner {
             hold.tree.leave_queue(id);
         }
         let (table, write, mut answer) = (&self.manager.table, hold.written, Answer::Queued);
-        self.wait(hold.tree.id, Place::Key(name), || {
+        self.wait(hold.tree.id, AwaitedLock::Key(name), || {
             answer = table.lock(name, id, mode, write, &self.waiter);
             answer != Answer::Queued
         })?;
@@ -428,7 +428,7 @@ impl LockOwner {
     fn wait_for_ranges(&self, at: usize, want: Want, ticket: Option<u64>) -> Result<(), LockError> {
         let tree = &self.trees[at].tree;
         let asking = self.asking(at);
-        self.wait(tree.id, Place::Tree(Arc::clone(tree)), || {
+        self.wait(tree.id, AwaitedLock::Tree(Arc::clone(tree)), || {
             tree.is_turn_of(&asking, &want, ticket)
         })
     }

@@ -106,7 +106,7 @@ impl Log {
         }
         let segments = Arc::new(Segments::open_or_mend(device.clone(), uuid, start, options)?);
         let salt = record::salt(&uuid);
-        let tail = tail::find(&segments, (start, begin), salt, options.buffer_bytes)?;
+        let tail = tail::find(&segments, start, begin, salt, options.buffer_bytes)?;
         segments.forget_doubles()?;
         // The bytes read may have been only in a cache of the operating system: rule 12.
         device.sync().map_err(LogError::Prepare)?;

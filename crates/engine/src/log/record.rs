@@ -155,7 +155,8 @@ impl Form {
 pub(super) fn encode(
     record: &Record<'_>,
     form: Form,
-    (start, durable): (u64, u64),
+    start: u64,
+    durable: u64,
     salt: u64,
 ) -> [u8; HEADER_MAX] {
     debug_assert!(record.kind <= KIND_MAX, "kind {} does not fit", record.kind);
@@ -315,7 +316,7 @@ mod tests {
             let durable = start.saturating_sub((random.u64(..) >> random.u32(20..64)) / 8 * 8);
             let form = Form::of(&record, body);
             assert!(form.whole() >= RECORD_MIN && form.header() <= HEADER_MAX, "{round}: {form:?}");
-            let bytes = encode(&record, form, (start, durable), 7);
+            let bytes = encode(&record, form, start, durable, 7);
             let known = &bytes[..form.header().max(random.usize(..=HEADER_MAX))];
             let header = Header::decode(start, known, 7).unwrap();
             assert_eq!((header.kind, header.tx, header.prev), (record.kind, tx, Lsn(prev)));
@@ -333,7 +334,7 @@ mod tests {
     fn a_durable_end_of_128_mebibytes_before_counts_as_unknown_and_a_nearer_one_is_known() {
         let (record, start) = (record(1, 1, 8), 1 << 40);
         let read = |durable| {
-            let bytes = encode(&record, Form::of(&record, 5), (start, durable), 9);
+            let bytes = encode(&record, Form::of(&record, 5), start, durable, 9);
             Header::decode(start, &bytes, 9).unwrap().durable
         };
         let bound = (128 << 20) - UNIT as u64;
@@ -364,7 +365,7 @@ mod tests {
     #[test]
     fn what_cannot_be_a_header_is_none() {
         let record = record(1, 1, 8);
-        let good = encode(&record, Form::of(&record, 5), (4096, 4096), 9);
+        let good = encode(&record, Form::of(&record, 5), 4096, 4096, 9);
         let decode = |start, bytes: &[u8]| Header::decode(start, bytes, 9);
         assert!(decode(4096, &good).is_some());
         assert!(decode(4096, &[0; HEADER_MAX]).is_none());

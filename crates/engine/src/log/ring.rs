@@ -166,7 +166,7 @@ impl<'r> Reservation<'r> {
         if self.end() > free + ring.size {
             return Err(self);
         }
-        let header = record::encode(record, self.form, (self.start, durable), ring.salt);
+        let header = record::encode(record, self.form, self.start, durable, ring.salt);
         let header = &header[..self.form.header()];
         let mut at = self.start + header.len() as u64;
         let body_end = at + self.form.body() as u64;

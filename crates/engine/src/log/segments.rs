@@ -35,8 +35,8 @@ pub(super) struct Segments {
     pub(super) growing: Mutex<()>,
 }
 
-/// Place of a segment in the file.
-pub(super) struct Place {
+/// Slot of a segment in the file.
+pub(super) struct SegmentSlot {
     /// Offset of its slot's header.
     pub(super) header: u64,
     /// True if the segment got the slot just now: the slot's header has to be written.
@@ -241,7 +241,7 @@ impl Segments {
     ///
     /// # Errors
     /// If the file cannot grow.
-    pub(super) fn place(&self, sequence: u64, bytes: u64) -> Result<Place, DeviceError> {
+    pub(super) fn place(&self, sequence: u64, bytes: u64) -> Result<SegmentSlot, DeviceError> {
         debug_assert!(bytes <= self.size, "{bytes} bytes exceed a segment");
         debug_assert!(sequence < LSN_MOST / self.size, "no log has segment {sequence}");
         let (slot, is_new) = self.slot(sequence)?;
@@ -251,7 +251,7 @@ impl Segments {
             self.grow(header + BLOCK + bytes)?;
         }
         let is_recycled = is_new && sequence >= self.table().count as u64;
-        Ok(Place { header, is_new, is_recycled })
+        Ok(SegmentSlot { header, is_new, is_recycled })
     }
 
     /// Returns the slot of segment `sequence`, and `true` if the segment got it just now.

@@ -24,6 +24,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use millpond_base::little_endian::{u32_at, u64_at};
 use millpond_device::AlignedBuffer;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -55,14 +56,6 @@ fn block(magic: [u8; 8], word: u32, uuid: &[u8; 16], number: u64) -> AlignedBuff
     let sum = xxh3_64(&block[..COVERED]);
     block[40..48].copy_from_slice(&sum.to_le_bytes());
     block
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
 }
 
 fn uuid_at(bytes: &[u8], at: usize) -> [u8; 16] {

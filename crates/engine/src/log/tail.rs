@@ -64,7 +64,8 @@ pub(super) enum Begin {
 /// If the log is damaged, does not hold `start`, or cannot be read or written.
 pub(super) fn find(
     segments: &Arc<Segments>,
-    (start, begin): (u64, Begin),
+    start: u64,
+    begin: Begin,
     salt: u64,
     buffer_bytes: usize,
 ) -> Result<Tail, LogError> {
@@ -296,7 +297,7 @@ mod tests {
         let body = [3; 64];
         let header = Record { kind: 5, tx: 9, prev: Lsn(prev), parts: &[] };
         let (form, salt) = (Form::of(&header, body.len()), record::salt(&ID));
-        let mut bytes = encode(&header, form, (start, start), salt)[..form.header()].to_vec();
+        let mut bytes = encode(&header, form, start, start, salt)[..form.header()].to_vec();
         bytes.extend(body);
         bytes.resize(form.whole(), 0);
         let sum = checksum(&bytes[SUM..], &[], start, salt) ^ u32::from(!passes);

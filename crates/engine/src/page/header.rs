@@ -12,6 +12,7 @@
 //! ```
 //! All integers are little-endian.
 
+use millpond_base::little_endian::u64_at;
 use millpond_base::{Lsn, PageId};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -71,14 +72,6 @@ pub struct PageHeader {
     pub kind: PageType,
     /// Height above the leaves.
     pub level: u8,
-}
-
-fn u64_at(page: &[u8], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    if let Some(source) = page.get(at..at + 8) {
-        bytes.copy_from_slice(source);
-    }
-    u64::from_le_bytes(bytes)
 }
 
 impl PageHeader {

@@ -27,6 +27,7 @@
 //! or not at all, so a crash while page 0 is written leaves the old superblock or the new one; no
 //! second copy is needed.
 
+use millpond_base::little_endian::{u32_at, u64_at};
 use millpond_base::{Lsn, PageId};
 
 use super::header::PageHeader;
@@ -170,22 +171,6 @@ pub enum SuperblockError {
         /// The computed checksum.
         computed: u64,
     },
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let mut word = [0; 4];
-    if let Some(source) = bytes.get(at..at + 4) {
-        word.copy_from_slice(source);
-    }
-    u32::from_le_bytes(word)
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    let mut word = [0; 8];
-    if let Some(source) = bytes.get(at..at + 8) {
-        word.copy_from_slice(source);
-    }
-    u64::from_le_bytes(word)
 }
 
 impl Superblock {

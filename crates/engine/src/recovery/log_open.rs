@@ -91,7 +91,9 @@ pub(crate) fn was_in_use(device: Arc<dyn Device>) -> bool {
 pub(crate) fn create(
     device: Arc<dyn Device>,
     log: Arc<dyn Device>,
-    (page_size, placement, compression): (PageSize, Placement, Compression),
+    page_size: PageSize,
+    placement: Placement,
+    compression: Compression,
     options: &LogOptions,
 ) -> Result<(PageStore, OpenedLog), OpenLogError> {
     let pages = PageStore::create_unmarked_on(device, page_size, placement, compression)?;

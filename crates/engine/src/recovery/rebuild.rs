@@ -80,7 +80,8 @@ pub(super) struct Rebuild<'a> {
 
 impl<'a> Rebuild<'a> {
     pub(super) fn new(
-        (store, log): (&'a PageStore, &'a Log),
+        store: &'a PageStore,
+        log: &'a Log,
         note: ApplyRedoNote,
         tally: &'a Tally,
         whole_max: usize,

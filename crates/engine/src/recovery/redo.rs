@@ -137,9 +137,9 @@ pub fn redo(
             ended: 0,
             over: Vec::new(),
         };
-        let rebuild = || Rebuild::new((store, log), note, &tally, gathered);
+        let rebuild = || Rebuild::new(store, log, note, &tally, gathered);
         let (bytes, left) = std::thread::scope(|scope| {
-            let hands = Hands::new(scope, (threads, batch_bytes), rebuild);
+            let hands = Hands::new(scope, threads, batch_bytes, rebuild);
             pass.run(log, start, hands, &mut || report(tally.done.load(Ordering::Relaxed)))
         })?;
         redone.bytes += bytes;
@@ -298,7 +298,8 @@ struct Hands<'s> {
 impl<'s> Hands<'s> {
     fn new<'e: 's>(
         scope: &'s Scope<'s, 'e>,
-        (count, batch_bytes): (usize, usize),
+        count: usize,
+        batch_bytes: usize,
         rebuild: impl Fn() -> Rebuild<'e>,
     ) -> Hands<'s> {
         let (queues, inlets): (Vec<_>, Vec<_>) = (0..count).map(|_| sync_channel(QUEUE)).unzip();

@@ -5,15 +5,22 @@ use std::time::Instant;
 use crate::stats::Statistics;
 use crate::stats::counters::{Counter, Timing};
 
+/// Counter and timing of one kind of call.
+#[derive(Clone, Copy)]
+pub(crate) struct Meters {
+    pub(crate) counter: Counter,
+    pub(crate) timing: Timing,
+}
+
 /// Counter and timing of lookups.
-pub(crate) const GET: (Counter, Timing) = (Counter::Gets, Timing::GetTime);
+pub(crate) const GET: Meters = Meters { counter: Counter::Gets, timing: Timing::GetTime };
 /// Counter and timing of writes.
-pub(crate) const PUT: (Counter, Timing) = (Counter::Puts, Timing::PutTime);
+pub(crate) const PUT: Meters = Meters { counter: Counter::Puts, timing: Timing::PutTime };
 /// Counter and timing of removals.
-pub(crate) const DELETE: (Counter, Timing) = (Counter::Deletes, Timing::DeleteTime);
+pub(crate) const DELETE: Meters = Meters { counter: Counter::Deletes, timing: Timing::DeleteTime };
 
 /// Returns the counter and timing of a transaction's write.
-pub(crate) fn write_of(value: Option<&[u8]>) -> (Counter, Timing) {
+pub(crate) fn write_of(value: Option<&[u8]>) -> Meters {
     if value.is_some() { PUT } else { DELETE }
 }
 

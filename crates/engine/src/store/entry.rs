@@ -20,6 +20,7 @@
 use std::fmt;
 
 use millpond_base::PageId;
+use millpond_base::little_endian::{u32_at, u64_at};
 
 use crate::store::types::recorded::recorded;
 
@@ -178,18 +179,13 @@ impl Entry {
         let (bytes, names) =
             bytes.split_first_chunk::<ENTRY>().ok_or("it has less than 24 bytes")?;
         TypeNames::from_bytes(names)?;
-        let word = |at: usize| {
-            let mut word = [0; 8];
-            word.copy_from_slice(&bytes[at..at + 8]);
-            u64::from_le_bytes(word)
-        };
         let structure = match bytes[4] {
             1 => Structure::Tree,
             2 => Structure::Hash,
             3 => Structure::Heap,
             _ => return Err("its kind is unknown"),
         };
-        let owner = word(0) as u32;
-        Ok(Entry { owner, structure, root: PageId(word(8)), created_ms: word(16) })
+        let (owner, root) = (u32_at(bytes, 0), PageId(u64_at(bytes, 8)));
+        Ok(Entry { owner, structure, root, created_ms: u64_at(bytes, 16) })
     }
 }

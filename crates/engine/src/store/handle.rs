@@ -1,6 +1,5 @@
 //! A named structure of a store in one combination: a tree, a hash index or a heap.
 
-use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -9,12 +8,12 @@ use crate::hash_index::HashIndex;
 use crate::heap::Heap;
 use crate::lock::is_interrupted;
 use crate::pool::{Pool, PoolError, PoolStrategy};
-use crate::stats::counters::{Counter, Timing};
-use crate::store::counted::GET;
+use crate::stats::counters::Counter;
+use crate::store::counted::{GET, Meters};
 use crate::store::error::Error;
 use crate::store::opened::{Holds, Open, OpenTree, Rest, Shared};
 use crate::store::store::Store;
-use crate::txn::{Each, Found, Structure, find};
+use crate::txn::{Bounds, Each, Found, Structure, find};
 
 /// A handle of a named structure; see [`StoreTree`], [`StoreHashIndex`] and [`StoreHeap`].
 pub struct StoreHandle<M: PoolStrategy, S> {
@@ -57,30 +56,30 @@ impl<M: PoolStrategy> StoreTree<M> {
     #[inline(always)]
     pub(crate) fn write_key<R, E: Into<Error>>(
         &self,
-        what: (Counter, Timing),
+        meters: Meters,
         key: &[u8],
         work: impl FnOnce(&BTree<Pool<M>>) -> Result<R, E>,
     ) -> Result<R, Error> {
         if M::TREES_ONLY {
-            return self.write(what, work);
+            return self.write(meters, work);
         }
         let owner = self.btree().owner();
         let look = |is_whole| find(self.btree(), key, is_whole);
-        self.store.transactions().alone(owner, key, look, || self.write(what, work))
+        self.store.transactions().alone(owner, key, look, || self.write(meters, work))
     }
 
     /// Writes `key` with a value from `source`, which may be anything, including this store's own
     /// ranges: it is read before anything is locked.
     pub(crate) fn write_key_from(
         &self,
-        what: (Counter, Timing),
+        meters: Meters,
         key: &[u8],
         len: u64,
         source: &mut impl std::io::Read,
     ) -> Result<bool, Error> {
         self.store.may_write()?;
         let mut value = Some(self.btree().read_streamed(key, len, source)?);
-        let done = self.write_key(what, key, |tree| match value.take() {
+        let done = self.write_key(meters, key, |tree| match value.take() {
             Some(value) => tree.upsert_streamed(key, value),
             None => Ok(false),
         });
@@ -96,15 +95,15 @@ impl<M: PoolStrategy> StoreTree<M> {
     #[inline(always)]
     pub(crate) fn read_key<'t, R, E: Into<Error>>(
         &'t self,
-        what: (Counter, Timing),
+        meters: Meters,
         key: &[u8],
         mut work: impl FnMut(&'t BTree<Pool<M>>) -> Result<R, E>,
     ) -> Result<R, Error> {
         if M::TREES_ONLY {
-            return self.read(what, work);
+            return self.read(meters, work);
         }
         let owner = self.btree().owner();
-        self.store.transactions().committed(owner, key, || self.read(what, &mut work))
+        self.store.transactions().committed(owner, key, || self.read(meters, &mut work))
     }
 
     /// Puts the committed value of each of `keys` into its place in `values`.
@@ -136,18 +135,18 @@ impl<M: PoolStrategy> StoreTree<M> {
     /// Removes all keys between two bounds; no other owner may have one of them locked.
     pub(crate) fn write_all<R, E: Into<Error>>(
         &self,
-        what: (Counter, Timing),
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        meters: Meters,
+        bounds: Bounds<'_>,
         work: impl FnOnce(&BTree<Pool<M>>) -> Result<R, E>,
     ) -> Result<R, Error> {
         if M::TREES_ONLY {
-            return self.write(what, work);
+            return self.write(meters, work);
         }
         let owner = self.btree().owner();
         let each = |put: &mut Each<'_>| {
             let tree = self.btree();
             // Large values are read piece by piece, not by the cursor.
-            let mut cursor = tree.cursor_in(lower, upper).without_large();
+            let mut cursor = tree.cursor_in(bounds.lower, bounds.upper).without_large();
             let mut more = cursor.first()?;
             while more {
                 let key = cursor.key();
@@ -159,7 +158,7 @@ impl<M: PoolStrategy> StoreTree<M> {
             }
             Ok(())
         };
-        let work = || self.write(what, work);
+        let work = || self.write(meters, work);
         self.store.transactions().alone_in(owner, || Ok(false), each, work)
     }
 
@@ -236,32 +235,31 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
     #[inline(always)]
     pub(crate) fn read<'t, R, E: Into<Error>>(
         &'t self,
-        (counter, timing): (Counter, Timing),
+        meters: Meters,
         work: impl FnOnce(&'t S) -> Result<R, E>,
     ) -> Result<R, Error> {
         self.store.may_read()?;
-        self.work(counter, timing, work)
+        self.work(meters, work)
     }
 
     /// Runs a counted, occasionally timed write.
     #[inline(always)]
     pub(crate) fn write<R, E: Into<Error>>(
         &self,
-        (counter, timing): (Counter, Timing),
+        meters: Meters,
         work: impl FnOnce(&S) -> Result<R, E>,
     ) -> Result<R, Error> {
         self.store.may_write()?;
-        self.work(counter, timing, work)
+        self.work(meters, work)
     }
 
     #[inline(always)]
     fn work<'t, R, E: Into<Error>>(
         &'t self,
-        counter: Counter,
-        timing: Timing,
+        meters: Meters,
         work: impl FnOnce(&'t S) -> Result<R, E>,
     ) -> Result<R, Error> {
-        self.store.counted((counter, timing), || work(&self.open.structure)).map_err(Into::into)
+        self.store.counted(meters, || work(&self.open.structure)).map_err(Into::into)
     }
 
     /// Runs work that is neither counted nor timed.

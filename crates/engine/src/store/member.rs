@@ -9,7 +9,7 @@ use crate::heap::{Heap, RecordId};
 use crate::page::{Batch, BatchEntry};
 use crate::pool::{Pool, PoolStrategy};
 use crate::stats::Statistics;
-use crate::stats::counters::{Counter, Timing};
+use crate::store::counted::Meters;
 use crate::store::error::Error;
 use crate::store::handle::{StoreHandle, StoreHashIndex, StoreHeap};
 use crate::store::opened::Holds;
@@ -91,25 +91,25 @@ impl<M: PoolStrategy, S: Structure + 'static> StoreHandle<M, S> {
     /// Writes the entry of `key` outside a transaction.
     pub(crate) fn write_entry<R, E: Into<Error>>(
         &self,
-        what: (Counter, Timing),
+        meters: Meters,
         key: &[u8],
         work: impl FnOnce(&S) -> Result<R, E>,
     ) -> Result<R, Error> {
         let structure = self.structure();
         let look = |is_whole| structure.find(key, is_whole);
         let transactions = self.store().transactions();
-        transactions.alone(structure.owner(), key, look, || self.write(what, work))
+        transactions.alone(structure.owner(), key, look, || self.write(meters, work))
     }
 
     /// Removes everything; no other owner may have an entry locked.
     pub(crate) fn clear_with<R, E: Into<Error>>(
         &self,
-        what: (Counter, Timing),
+        meters: Meters,
         work: impl FnOnce(&S) -> Result<R, E>,
     ) -> Result<R, Error> {
         let structure = self.structure();
         let each = |put: &mut Each<'_>| each_entry(structure, put);
-        let work = || self.write(what, work);
+        let work = || self.write(meters, work);
         let transactions = self.store().transactions();
         transactions.alone_in(structure.owner(), || Ok(false), each, work)
     }
@@ -121,30 +121,30 @@ impl<M: PoolStrategy> StoreHashIndex<M> {
     #[inline]
     pub(crate) fn read_key<'t, R, E: Into<Error>>(
         &'t self,
-        what: (Counter, Timing),
+        meters: Meters,
         key: &[u8],
         mut work: impl FnMut(&'t HashIndex<Pool<M>>) -> Result<R, E>,
     ) -> Result<R, Error> {
         let transactions = self.store().transactions();
-        if let Some(seen) = transactions.quietly(&mut || self.read(what, &mut work)) {
+        if let Some(seen) = transactions.quietly(&mut || self.read(meters, &mut work)) {
             return seen;
         }
         let mut name = Vec::new();
         self.structure().name_entry(key, &mut name);
         let owner = self.structure().owner();
-        transactions.committed(owner, &name, || self.read(what, &mut work))
+        transactions.committed(owner, &name, || self.read(meters, &mut work))
     }
 
     /// Writes the entry of `key` outside a transaction.
     pub(crate) fn write_key<R, E: Into<Error>>(
         &self,
-        what: (Counter, Timing),
+        meters: Meters,
         key: &[u8],
         work: impl FnOnce(&HashIndex<Pool<M>>) -> Result<R, E>,
     ) -> Result<R, Error> {
         let mut name = Vec::new();
         self.structure().name_entry(key, &mut name);
-        self.write_entry(what, &name, work)
+        self.write_entry(meters, &name, work)
     }
 }
 
@@ -154,28 +154,28 @@ impl<M: PoolStrategy> StoreHeap<M> {
     #[inline]
     pub(crate) fn read_record<'t, R, E: Into<Error>>(
         &'t self,
-        what: (Counter, Timing),
+        meters: Meters,
         id: RecordId,
         mut work: impl FnMut(&'t Heap<Pool<M>>) -> Result<R, E>,
     ) -> Result<R, Error> {
         let (owner, transactions) = (self.structure().owner(), self.store().transactions());
-        let look = || self.read(what, &mut work);
+        let look = || self.read(meters, &mut work);
         transactions.committed(owner, &id.to_key(), look)
     }
 
     /// Writes a record outside a transaction.
     pub(crate) fn write_record<R, E: Into<Error>>(
         &self,
-        what: (Counter, Timing),
+        meters: Meters,
         id: RecordId,
         work: impl FnOnce(&Heap<Pool<M>>) -> Result<R, E>,
     ) -> Result<R, Error> {
-        self.write_entry(what, &id.to_key(), work)
+        self.write_entry(meters, &id.to_key(), work)
     }
 
     /// Appends a record outside a transaction.
-    pub(crate) fn append(&self, what: (Counter, Timing), record: &[u8]) -> Result<RecordId, Error> {
-        self.write(what, |heap| self.store().transactions().append_alone(heap, record))
+    pub(crate) fn append(&self, meters: Meters, record: &[u8]) -> Result<RecordId, Error> {
+        self.write(meters, |heap| self.store().transactions().append_alone(heap, record))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::btree::{Entry, Range};
 use crate::pool::{Pool, PoolStrategy};
 use crate::store::error::Error;
 use crate::store::handle::StoreTree;
-use crate::txn::{Snapshot, SnapshotRange, TxnError};
+use crate::txn::{Bounds, Snapshot, SnapshotRange, TxnError};
 
 type Bytes = Bound<Vec<u8>>;
 
@@ -83,9 +83,10 @@ impl<'t, M: PoolStrategy> StoreRange<'t, M> {
     /// Creates a range of the committed entries between two bounds.
     pub(crate) fn committed(
         tree: &'t StoreTree<M>,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: Bounds<'_>,
         caller: &'static Location<'static>,
     ) -> StoreRange<'t, M> {
+        let Bounds { lower, upper } = bounds;
         let range = tree.btree().range(lower, upper);
         let locks = if M::TREES_ONLY { None } else { tree.store().transactions().locks() };
         let source = match locks {
@@ -107,9 +108,9 @@ impl<'t, M: PoolStrategy> StoreRange<'t, M> {
     pub(crate) fn of_snapshot(
         snapshot: &Arc<Snapshot>,
         tree: &'t StoreTree<M>,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: Bounds<'_>,
     ) -> StoreRange<'t, M> {
-        let source = Source::Snapshot(snapshot.range(tree.btree(), lower, upper));
+        let source = Source::Snapshot(snapshot.range(tree.btree(), bounds.lower, bounds.upper));
         StoreRange { tree, source, keys_only: false, scan: false }
     }
 

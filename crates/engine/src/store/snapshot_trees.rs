@@ -64,9 +64,10 @@ impl<M: PoolStrategy> Trees for TreesOf<'_, M> {
         &mut self,
         owner: u32,
         value: &Detached,
-        range: (u64, usize),
+        offset: u64,
+        max: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), TxnError> {
-        self.with_tree(owner, |tree| tree.read_detached_from(value, range, out))
+        self.with_tree(owner, |tree| tree.read_detached_from(value, offset, max, out))
     }
 }

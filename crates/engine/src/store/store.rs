@@ -43,6 +43,7 @@ use crate::pool::{Latching, Pool, PoolError, PoolStrategy, Workers, borrowed};
 use crate::recovery::{Checkpointer, Recovery};
 use crate::stats::counters::{Counter, Timing};
 use crate::store::catalog::Catalog;
+use crate::store::counted::Meters;
 use crate::store::dropping::Dropped;
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
@@ -316,11 +317,8 @@ impl<M: PoolStrategy> Store<M> {
 
     /// Runs work that is counted and occasionally timed.
     #[inline(always)]
-    pub(crate) fn counted<R>(
-        &self,
-        (counter, timing): (Counter, Timing),
-        work: impl FnOnce() -> R,
-    ) -> R {
+    pub(crate) fn counted<R>(&self, meters: Meters, work: impl FnOnce() -> R) -> R {
+        let Meters { counter, timing } = meters;
         self.pool.counters().count(counter);
         let started = self.pool.latencies().start(timing);
         let result = work();

@@ -1,14 +1,13 @@
 //! A transaction in one compiled combination: its state, and the structures that it changed.
 
 use std::collections::VecDeque;
-use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::btree::{Detached, WriteCondition, WriteOutcome};
 use crate::log::LogError;
 use crate::pool::PoolStrategy;
 use crate::stats::counters::{Counter, Timing};
-use crate::store::counted::{GET, PUT, ScanCount, write_of};
+use crate::store::counted::{GET, Meters, PUT, ScanCount, write_of};
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::store::handle::StoreTree;
@@ -16,7 +15,8 @@ use crate::store::member::{Member, address_of};
 use crate::store::opened::{Holds, OpenTree};
 use crate::store::store::Store;
 use crate::txn::{
-    ManagerShare, OwnedEntry, Savepoint, ScanSome, Structure, Transaction, TxnError, TxnOptions,
+    Bounds, ManagerShare, OwnedEntry, Savepoint, ScanSome, Structure, Transaction, TxnError,
+    TxnOptions,
 };
 
 /// Structures that a transaction changed; the first few trees need no allocation.
@@ -110,14 +110,14 @@ impl<M: PoolStrategy> StoreTxn<M> {
     }
 
     /// Runs `work`, which keeps the structures that it changes, in the transaction. The call is
-    /// counted as `what`, if it is given.
+    /// counted in `meters`, if they are given.
     pub(in crate::store) fn call<R>(
         &mut self,
-        what: Option<(Counter, Timing)>,
+        meters: Option<Meters>,
         work: impl FnOnce(&mut Transaction) -> Result<R, TxnError>,
     ) -> Result<R, Error> {
-        let done = match what {
-            Some(what) => self.store.counted(what, || work(&mut self.tx)),
+        let done = match meters {
+            Some(meters) => self.store.counted(meters, || work(&mut self.tx)),
             None => work(&mut self.tx),
         };
         self.noted(done)
@@ -249,7 +249,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     pub fn scan(
         &mut self,
         tree: &StoreTree<M>,
-        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: Bounds<'_>,
         f: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
         self.scan_counted(tree, bounds, true, f)
@@ -262,7 +262,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     pub fn scan_back(
         &mut self,
         tree: &StoreTree<M>,
-        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: Bounds<'_>,
         f: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
         self.scan_counted(tree, bounds, false, f)
@@ -271,7 +271,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     fn scan_counted(
         &mut self,
         tree: &StoreTree<M>,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: Bounds<'_>,
         forward: bool,
         mut f: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
@@ -282,8 +282,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
             f(key, value)
         };
         let scanned = match forward {
-            true => self.tx.scan(tree.btree(), lower, upper, each),
-            false => self.tx.scan_back(tree.btree(), lower, upper, each),
+            true => self.tx.scan(tree.btree(), bounds.lower, bounds.upper, each),
+            false => self.tx.scan_back(tree.btree(), bounds.lower, bounds.upper, each),
         };
         drop(count);
         self.noted(scanned)
@@ -296,7 +296,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     pub fn scan_some(
         &mut self,
         tree: &StoreTree<M>,
-        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: Bounds<'_>,
         how: ScanSome,
         out: &mut VecDeque<OwnedEntry>,
     ) -> Result<(), Error> {
@@ -309,13 +309,9 @@ impl<M: PoolStrategy> StoreTxn<M> {
     ///
     /// # Errors
     /// [`Error`].
-    pub fn lock_range(
-        &mut self,
-        tree: &StoreTree<M>,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
-    ) -> Result<(), Error> {
+    pub fn lock_range(&mut self, tree: &StoreTree<M>, bounds: Bounds<'_>) -> Result<(), Error> {
         self.check(tree)?;
-        let locked = self.tx.lock_range(tree.btree(), lower, upper);
+        let locked = self.tx.lock_range(tree.btree(), bounds.lower, bounds.upper);
         self.noted(locked)
     }
 
@@ -323,7 +319,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     pub(crate) fn has_locked(
         &mut self,
         tree: &StoreTree<M>,
-        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: Bounds<'_>,
     ) -> Result<bool, Error> {
         self.check(tree)?;
         let has = self.tx.has_locked(tree.btree().owner(), bounds);
@@ -366,7 +362,6 @@ impl<M: PoolStrategy> StoreTxn<M> {
         tree: &StoreTree<M>,
         first: bool,
     ) -> Result<Option<OwnedEntry>, Error> {
-        const ALL: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Unbounded);
         let how = ScanSome { forward: first, max: 1, keys_only: true, as_scan: false };
         let mut seen = VecDeque::new();
         self.check(tree)?;
@@ -376,7 +371,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
             return Ok(Some(popped));
         }
         if !tree.btree().cursor().first()? {
-            self.scan_some(tree, ALL, how, &mut seen)?;
+            self.scan_some(tree, Bounds::ALL, how, &mut seen)?;
             if seen.is_empty() {
                 return Ok(None);
             }
@@ -385,7 +380,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(locked)?;
         loop {
             seen.clear();
-            self.scan_some(tree, ALL, how, &mut seen)?;
+            self.scan_some(tree, Bounds::ALL, how, &mut seen)?;
             let Some((key, _)) = seen.pop_front() else { return Ok(None) };
             self.lock(tree, &key)?;
             let value = self.peek(tree, &key, <[u8]>::to_vec)?;

@@ -363,6 +363,7 @@ mod tests {
 
     use super::*;
     use crate::lock::LockOptions;
+    use crate::txn::manager::HistoryMemory;
 
     fn manager() -> (Arc<TransactionManager>, Arc<LockManager>) {
         let locks = Arc::new(LockManager::new(LockOptions::default()));
@@ -372,7 +373,7 @@ mod tests {
             1,
             Duration::ZERO,
             4096,
-            (1 << 20, 1 << 20, None),
+            HistoryMemory { version_bytes: 1 << 20, undo_bytes: 1 << 20, spill: None },
         );
         (Arc::new(manager), locks)
     }

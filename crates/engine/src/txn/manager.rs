@@ -80,19 +80,30 @@ impl std::ops::Deref for ManagerShare {
     }
 }
 
+/// Memory for the versions of snapshots and for undo records. The spill file, if there is one, has
+/// what exceeds it.
+pub struct HistoryMemory {
+    /// Bytes for versions.
+    pub version_bytes: usize,
+    /// Bytes for undo records.
+    pub undo_bytes: usize,
+    /// File that takes the rest.
+    pub spill: Option<Arc<SpillFile>>,
+}
+
 impl TransactionManager {
     /// Returns a manager whose next transaction has the id `next`. Without a log nothing is
-    /// durable; without locks transactions see each other's changes. Versions for snapshots beyond
-    /// `version_bytes` of memory go to the spill file, if there is one, and so do undo records
-    /// beyond `undo_bytes`. The log keeps room for undoing changes of pages of `page_bytes` bytes.
+    /// durable; without locks transactions see each other's changes. The log keeps room for undoing
+    /// changes of pages of `page_bytes` bytes.
     pub fn new(
         log: Option<Arc<Log>>,
         locks: Option<Arc<LockManager>>,
         next: u64,
         group_delay: Duration,
         page_bytes: u64,
-        (version_bytes, undo_bytes, spill): (usize, usize, Option<Arc<SpillFile>>),
+        history: HistoryMemory,
     ) -> TransactionManager {
+        let HistoryMemory { version_bytes, undo_bytes, spill } = history;
         let (active, durable_commit) = (ActiveTable::new(next), AtomicU64::new(0));
         let scratches = (0..SLOTS).map(|_| ScratchSlot::default()).collect();
         let undo_room = UndoRoom::new(undo_bytes, spill.clone()).logged(log.clone(), page_bytes);

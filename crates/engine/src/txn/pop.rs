@@ -10,10 +10,11 @@ use std::ops::Bound;
 use crate::btree::{BTree, EndEntry, WriteCondition};
 use crate::lock::LockMode;
 use crate::pool::Pages;
+use crate::txn::bounds::Bounds;
 use crate::txn::error::TxnError;
 use crate::txn::scan::OwnedEntry;
 use crate::txn::scratch::Sequence;
-use crate::txn::transaction::Transaction;
+use crate::txn::transaction::{EntryWrite, Transaction};
 
 impl Transaction {
     /// Removes the first entry, or the last, and returns it. Returns `None`, with nothing removed,
@@ -40,8 +41,9 @@ impl Transaction {
         }
         loop {
             let mut value = Vec::new();
-            let how = (WriteCondition::Present, Sequence::of_end(first), Some(&mut value));
-            if self.write_locked(tree, (&key, None), None, how)?.applied {
+            let (condition, sequence) = (WriteCondition::Present, Sequence::of_end(first));
+            let removal = EntryWrite { key: &key, value: None, built: None, condition };
+            if self.write_locked(tree, removal, sequence, Some(&mut value))?.applied {
                 return Ok(Some((key, value)));
             }
             // Without locks, others may have removed it.
@@ -63,8 +65,10 @@ impl Transaction {
         let mut seen = self.look_at_end(tree, first, key)?;
         while seen == EndEntry::Inline {
             let here = Bound::Included(key.as_slice());
-            let range = if first { (Bound::Unbounded, here) } else { (here, Bound::Unbounded) };
-            self.lock_keys(tree.owner(), range)?;
+            let up_to_here = Bounds { upper: here, ..Bounds::ALL };
+            let from_here = Bounds { lower: here, ..Bounds::ALL };
+            let bounds = if first { up_to_here } else { from_here };
+            self.lock_keys(tree.owner(), bounds)?;
             self.lock(tree, key)?;
             let looked = self.look_at_end(tree, first, &mut again);
             self.end_statement();

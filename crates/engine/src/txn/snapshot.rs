@@ -10,6 +10,7 @@ use crate::page::Scratch;
 use crate::pool::Pages;
 use crate::txn::before_image::Unread;
 
+use crate::txn::bounds::Bounds;
 use crate::txn::error::TxnError;
 use crate::txn::manager::TransactionManager;
 
@@ -82,8 +83,9 @@ impl Snapshot {
         let mut from: Bound<Vec<u8>> = Bound::Unbounded;
         loop {
             changed.clear();
-            let bounds = (from.as_ref().map(Vec::as_slice), Bound::Unbounded);
-            let (more, is_visible) = self.window(owner, bounds, (true, CHANGED), &mut changed)?;
+            let lower = from.as_ref().map(Vec::as_slice);
+            let bounds = Bounds { lower, upper: Bound::Unbounded };
+            let (more, is_visible) = self.window(owner, bounds, true, CHANGED, &mut changed)?;
             if !is_visible {
                 return Ok(None);
             }
@@ -153,12 +155,13 @@ impl Snapshot {
     pub(super) fn window(
         &self,
         tree: u32,
-        bounds: (Bound<&[u8]>, Bound<&[u8]>),
-        how: (bool, usize),
+        bounds: Bounds<'_>,
+        forward: bool,
+        limit: usize,
         out: &mut Window,
     ) -> Result<(bool, bool), TxnError> {
         let versions = self.manager.versions();
-        let more = versions.window(&self.reader, tree, bounds, how, out)?;
+        let more = versions.window(&self.reader, tree, bounds, forward, limit, out)?;
         let visible = self.visible(tree)?;
         versions.check_lost(&self.reader)?;
         if let Visible::VersionsTo(last) = visible {

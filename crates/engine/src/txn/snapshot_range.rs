@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crate::btree::{BTree, Cursor, Entry};
 use crate::pool::Pages;
 use crate::txn::before_image::BeforeImage;
+use crate::txn::bounds::Bounds;
 use crate::txn::error::TxnError;
 use crate::txn::snapshot::Snapshot;
 use crate::txn::versions::{Image, Window};
@@ -244,12 +245,12 @@ impl<P: Pages> End<'_, P> {
 
     fn look_up(&mut self) -> Result<(), TxnError> {
         let (near, target) = (borrowed(&self.near), borrowed(&self.target));
-        let bounds = if self.forward { (near, target) } else { (target, near) };
-        let how = (self.forward, WINDOW);
-        let owner = self.tree.owner();
+        let (lower, upper) = if self.forward { (near, target) } else { (target, near) };
+        let (owner, bounds) = (self.tree.owner(), Bounds { lower, upper });
         self.window.clear();
         self.row = 0;
-        let (more, use_pages) = self.snapshot.window(owner, bounds, how, &mut self.window)?;
+        let (more, use_pages) =
+            self.snapshot.window(owner, bounds, self.forward, WINDOW, &mut self.window)?;
         self.more = more;
         self.use_pages = use_pages;
         if let Some(last) = self.window.last().filter(|_| more) {

@@ -130,7 +130,8 @@ pub trait LargeValues {
     fn read_detached_from(
         &self,
         value: &Detached,
-        range: (u64, usize),
+        offset: u64,
+        max: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), PoolError>;
 
@@ -358,7 +359,8 @@ impl<P: Pages> LargeValues for BTree<P> {
     fn read_detached_from(
         &self,
         value: &Detached,
-        (offset, max): (u64, usize),
+        offset: u64,
+        max: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), PoolError> {
         BTree::read_detached_from(self, value, offset, max, out)

@@ -50,6 +50,16 @@ pub struct Transaction {
     pub(super) scratch: TxnScratch,
 }
 
+/// One write of an entry whose key is locked in X.
+pub(super) struct EntryWrite<'w> {
+    pub(super) key: &'w [u8],
+    /// New value; `None` removes the entry.
+    pub(super) value: Option<&'w [u8]>,
+    /// Pages of a large value that are written already.
+    pub(super) built: Option<Detached>,
+    pub(super) condition: WriteCondition<'w>,
+}
+
 impl Transaction {
     /// Begins a transaction.
     pub fn begin(manager: &Arc<ManagerShare>, options: TxnOptions) -> Transaction {
@@ -190,19 +200,21 @@ impl Transaction {
     ) -> Result<WriteOutcome, TxnError> {
         self.running()?;
         self.lock_key(tree.owner_id(), key, LockMode::X)?;
-        self.write_locked(tree, (key, value), built, (condition, Sequence::Any, None))
+        let write = EntryWrite { key, value, built, condition };
+        self.write_locked(tree, write, Sequence::Any, None)
     }
 
-    /// Writes an entry whose key is locked in X, as one of a sequence. The last argument receives
-    /// the old inline value.
+    /// Writes an entry whose key is locked in X, as one of a sequence. `old` receives the old
+    /// inline value.
     #[inline(always)]
     pub(super) fn write_locked<K: Keyed + ?Sized>(
         &mut self,
         tree: &K,
-        (key, value): (&[u8], Option<&[u8]>),
-        built: Option<Detached>,
-        (condition, sequence, old): (WriteCondition<'_>, Sequence, Option<&mut Vec<u8>>),
+        write: EntryWrite<'_>,
+        sequence: Sequence,
+        old: Option<&mut Vec<u8>>,
     ) -> Result<WriteOutcome, TxnError> {
+        let EntryWrite { key, value, built, condition } = write;
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
         let built = self.make_room_for(tree, value, built)?;
@@ -213,7 +225,7 @@ impl Transaction {
         let Some(active) = &self.scratch.active else { return Err(TxnError::Failed) };
         let mut buffer = active.undo();
         let (versions, undo_room) = (self.manager.versions(), self.manager.undo_room());
-        if let Err(error) = buffer.before_write((versions, undo_room), tree, key) {
+        if let Err(error) = buffer.before_write(versions, undo_room, tree, key) {
             if let Some(large) = large {
                 free(tree.structure(), large);
             }
@@ -292,7 +304,7 @@ impl Transaction {
             return Err(TxnError::Failed);
         };
         let mut buffer = active.undo();
-        buffer.before_write((self.manager.versions(), self.manager.undo_room()), tree, key)?;
+        buffer.before_write(self.manager.versions(), self.manager.undo_room(), tree, key)?;
         let undo = &mut buffer.undo;
         let (start, step) = (undo.end(), active.begin_step());
         let context = WriteContext::with_undo(actor, undo.room());
@@ -464,7 +476,7 @@ impl Transaction {
                 (appended.map(|appended| appended.end), Lsn(0))
             })
         };
-        active.undo().end((manager.versions(), manager.rows()), structure_of, end)
+        active.undo().end(manager.versions(), manager.rows(), structure_of, end)
     }
 
     /// Frees the large values that were replaced, and the places of records that were removed. To

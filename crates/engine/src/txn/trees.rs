@@ -34,7 +34,8 @@ pub trait Trees {
         &mut self,
         owner: u32,
         value: &Detached,
-        range: (u64, usize),
+        offset: u64,
+        max: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), TxnError>;
 }
@@ -68,9 +69,10 @@ impl Trees for TreesBy<'_, '_> {
         &mut self,
         owner: u32,
         value: &Detached,
-        range: (u64, usize),
+        offset: u64,
+        max: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), TxnError> {
-        Ok(self.tree(owner)?.read_detached_from(value, range, out)?)
+        Ok(self.tree(owner)?.read_detached_from(value, offset, max, out)?)
     }
 }

@@ -111,7 +111,8 @@ fn apply(
 
 /// Puts a version of `key`.
 fn put(
-    (versions, stamp): (&VersionStore, &Arc<CommitStamp>),
+    versions: &VersionStore,
+    stamp: &Arc<CommitStamp>,
     owner: u32,
     key: &[u8],
     entry: &MaybeRead<Option<Vec<u8>>>,
@@ -127,7 +128,8 @@ fn put(
 
 /// Returns the before image of a detached large value: in the spill file, if there is one.
 fn detached(
-    (versions, trees): (&VersionStore, &mut dyn Trees),
+    versions: &VersionStore,
+    trees: &mut dyn Trees,
     owner: u32,
     large: &Detached,
 ) -> Result<Option<BeforeImage>, TxnError> {
@@ -167,8 +169,7 @@ impl io::Read for DetachedReader<'_> {
             if max == 0 {
                 return Ok(0);
             }
-            let read =
-                self.trees.large_from(self.owner, self.value, (self.at, max), &mut self.chunk);
+            let read = self.trees.large_from(self.owner, self.value, self.at, max, &mut self.chunk);
             self.used = 0;
             if let Err(error) = read {
                 self.chunk.clear();
@@ -192,7 +193,8 @@ impl io::Read for DetachedReader<'_> {
 fn put_some(
     undo: &UndoList,
     from: usize,
-    (versions, stamp): (&VersionStore, &Arc<CommitStamp>),
+    versions: &VersionStore,
+    stamp: &Arc<CommitStamp>,
     trees: &mut dyn Trees,
 ) -> Result<usize, TxnError> {
     let (mut to, mut bytes, at_once) = (from, 0, AT_ONCE.max(versions.limit() / 4));
@@ -211,7 +213,7 @@ fn put_some(
             Before::Value(value) => versions.put(owner, key, stamp, Some(Image::Bytes(value))),
             Before::Large(_) => {
                 let before_image = match large {
-                    Some(large) => kept(detached((versions, trees), owner, large))?,
+                    Some(large) => kept(detached(versions, trees, owner, large))?,
                     None => Ok(None),
                 };
                 let before_image =
@@ -239,7 +241,7 @@ fn put_some(
     }
     for (name, entry) in &parts {
         if let Some((owner, key)) = name.split_first_chunk() {
-            put((versions, stamp), u32::from_le_bytes(*owner), key, entry);
+            put(versions, stamp, u32::from_le_bytes(*owner), key, entry);
         }
     }
     Ok(to)
@@ -269,7 +271,8 @@ impl UndoBuffer {
     #[inline]
     pub(super) fn before_write<K: Keyed + ?Sized>(
         &mut self,
-        (versions, room): (&VersionStore, &Arc<UndoRoom>),
+        versions: &VersionStore,
+        room: &Arc<UndoRoom>,
         structure: &K,
         key: &[u8],
     ) -> Result<(), TxnError> {
@@ -314,7 +317,7 @@ impl UndoBuffer {
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        put((versions, stamp), owner, key, &entry);
+        put(versions, stamp, owner, key, &entry);
         Ok(())
     }
 
@@ -335,7 +338,7 @@ impl UndoBuffer {
         let stamp = self.stamp.get_or_insert_with(CommitStamp::new);
         let mut from = 0;
         while from < self.undo.len() {
-            let next = put_some(&self.undo, from, (versions, stamp), trees)?;
+            let next = put_some(&self.undo, from, versions, stamp, trees)?;
             assert!(next > from, "each pass puts a version");
             from = next;
         }
@@ -347,7 +350,8 @@ impl UndoBuffer {
     /// changes, if they stay.
     pub(super) fn end<R>(
         &mut self,
-        (versions, rows): (&VersionStore, &RowCounts),
+        versions: &VersionStore,
+        rows: &RowCounts,
         structure_of: &StructureOf<'_, '_>,
         end: impl FnOnce() -> R,
     ) -> R {

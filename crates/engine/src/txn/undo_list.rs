@@ -359,8 +359,10 @@ impl UndoList {
     /// Calls `f` with the changes of a chunk from number `from` on.
     fn each_of(
         &self,
-        (first, chunk): (usize, &Chunk),
-        (from, forward): (usize, bool),
+        first: usize,
+        chunk: &Chunk,
+        from: usize,
+        forward: bool,
         f: &mut dyn FnMut(Entry<'_>) -> Step,
     ) -> Step {
         let skipped = from.saturating_sub(first).min(chunk.changes.len());
@@ -390,7 +392,7 @@ impl UndoList {
         let skipped = self.full.partition_point(|full| full.first + full.count <= from);
         let mut left = skipped..self.full.len() + 1;
         while let Some(at) = if forward { left.next() } else { left.next_back() } {
-            let chunk = match self.full.get(at) {
+            let (first, chunk) = match self.full.get(at) {
                 None => (self.first, &self.newest),
                 Some(Full { first, body: Body::Memory(chunk), .. }) => (*first, chunk),
                 Some(Full { first, count, body: Body::Spilled(extent), .. }) => {
@@ -399,7 +401,7 @@ impl UndoList {
                     (*first, &read)
                 }
             };
-            if self.each_of(chunk, (from, forward), &mut f)?.is_break() {
+            if self.each_of(first, chunk, from, forward, &mut f)?.is_break() {
                 break;
             }
         }

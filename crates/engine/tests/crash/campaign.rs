@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use millpond_device::Fault;
 
-use crate::plan::{Blow, Forced, Place, Plan};
+use crate::plan::{Blow, FailurePhase, Forced, Plan};
 use crate::story::{Tally, tell, tell_forced};
 use crate::subject::Subject;
 use crate::telling::{alone, asked_for, tell_all};
@@ -77,7 +77,7 @@ pub fn sweep(subject: &Arc<dyn Subject>, seed: u64) -> Result<Tally, String> {
     let mut tally = Tally::default();
     let blows = [Blow::Cut, Blow::Fails(Fault::Error), Blow::Fails(Fault::DiskFull)];
     for (place, blow) in
-        [Place::Run, Place::Recovery].into_iter().flat_map(|p| blows.map(|b| (p, b)))
+        [FailurePhase::Run, FailurePhase::Recovery].into_iter().flat_map(|p| blows.map(|b| (p, b)))
     {
         for at in 1.. {
             let forced = Forced { place, blow, at };

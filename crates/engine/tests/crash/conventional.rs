@@ -12,7 +12,7 @@ use millpond::internals::pool::PoolStrategy;
 use millpond::internals::store::{
     Builder, LatchingMode, Store as EngineStore, StoreTree, StoreTxn,
 };
-use millpond::internals::txn::Snapshot;
+use millpond::internals::txn::{Bounds, Snapshot};
 use millpond::{Error, Isolation, Options, Savepoint, Structure, TxnOptions};
 
 use crate::engine::{Engine, options};
@@ -195,7 +195,7 @@ impl<M: PoolStrategy> Transaction for ConventionalTransaction<'_, M> {
     fn range(&mut self, tree: &str, lower: &[u8], upper: &[u8]) -> Answer<Entries> {
         let mut entries = Entries::new();
         if lower < upper {
-            let bounds = (Bound::Included(lower), Bound::Excluded(upper));
+            let bounds = Bounds { lower: Bound::Included(lower), upper: Bound::Excluded(upper) };
             self.txn.scan(&self.store.tree(tree)?, bounds, |key, value| {
                 entries.push((key.to_vec(), value.to_vec()));
                 true

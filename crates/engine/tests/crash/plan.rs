@@ -21,7 +21,7 @@ pub enum Kind {
 
 /// Phase in which an operation fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum FailurePhase {
     Run,
     /// While the store is opened after a crash.
     Recovery,
@@ -37,7 +37,7 @@ pub enum Blow {
 /// One operation, of all the only one at which something goes wrong.
 #[derive(Clone, Copy, Debug)]
 pub struct Forced {
-    pub place: Place,
+    pub place: FailurePhase,
     pub blow: Blow,
     /// Number of the operation, from 1 on.
     pub at: u64,
@@ -136,7 +136,7 @@ impl Plan {
     pub fn forced(seed: u64, random: &mut Rng, forced: Forced) -> Plan {
         let plan = Plan::usual(seed, random);
         let kind = if forced.blow == Blow::Cut { Kind::Alone } else { Kind::Faults };
-        let lives = if forced.place == Place::Run { 1 } else { 2 };
+        let lives = if forced.place == FailurePhase::Run { 1 } else { 2 };
         Plan { kind, lives, steps: 40, is_quiet: true, ..plan }
     }
 

@@ -10,7 +10,7 @@ use millpond_device::{Aim, Device, Fault, Faults, MemoryDevice, PowerSupply};
 
 use crate::common::{COMMON, Common, counter, own_group, tag_of};
 use crate::oracle::{Change, State, Tree};
-use crate::plan::{Blow, Forced, Kind, Place, Plan, Start, pick};
+use crate::plan::{Blow, FailurePhase, Forced, Kind, Plan, Start, pick};
 use crate::subject::{Devices, Failure, Store, Subject};
 use crate::worker::{Life, SHARED, Stop, Worker, wrong};
 
@@ -201,7 +201,7 @@ impl Story<'_> {
         text
     }
 
-    fn is_forced_at(&self, place: Place) -> bool {
+    fn is_forced_at(&self, place: FailurePhase) -> bool {
         self.forced.is_some_and(|forced| forced.place == place)
     }
 
@@ -335,7 +335,7 @@ impl Story<'_> {
 
     /// Lets the power fail, or an operation, some time soon; in a story where one thing is forced,
     /// that, at its place.
-    fn arm(&mut self, place: Place, limits: &[u64]) {
+    fn arm(&mut self, place: FailurePhase, limits: &[u64]) {
         if let Some(Forced { blow, at, .. }) = self.forced.filter(|forced| forced.place == place) {
             self.note(format!("operation {at} from now: {blow:?}"));
             match blow {
@@ -415,17 +415,17 @@ impl Story<'_> {
         loop {
             self.world.supply.spare();
             let may_fail = match self.forced {
-                Some(_) => self.is_forced_at(Place::Recovery) && self.depth == 1,
+                Some(_) => self.is_forced_at(FailurePhase::Recovery) && self.depth == 1,
                 None => self.depth < DEPTH_MAX && self.random.u8(..5) < 2,
             };
             if may_fail {
-                self.arm(Place::Recovery, &[4, 20, 100, 400]);
+                self.arm(FailurePhase::Recovery, &[4, 20, 100, 400]);
             }
             let was_due = self.world.supply.is_fault_due();
             let start = self.start();
             let failure = match self.subject.open(&self.world.devices, &start) {
                 Ok(store) => {
-                    if self.is_forced_at(Place::Recovery) {
+                    if self.is_forced_at(FailurePhase::Recovery) {
                         let supply = &self.world.supply;
                         self.is_done |= supply.is_off() || was_due && !supply.is_fault_due();
                         supply.spare();
@@ -559,7 +559,7 @@ impl Story<'_> {
                 let is_over = self.forced.is_some() && self.tally.lives == 2;
                 // After a fault, all that fails later has its reason in it: no second one.
                 if !is_over && (!was_due || self.world.supply.spare()) {
-                    self.arm(Place::Run, &[4, 10, 40, 200, 1000, 5000]);
+                    self.arm(FailurePhase::Run, &[4, 10, 40, 200, 1000, 5000]);
                 }
                 was_armed |= self.world.supply.is_fault_due();
                 self.work(&*store)?;
@@ -569,7 +569,8 @@ impl Story<'_> {
             Err(Stop::Wrong(what)) => return Err(what),
         }
         let has_struck = was_armed && !self.world.supply.is_fault_due();
-        self.is_done |= self.is_forced_at(Place::Run) && (self.world.supply.is_off() || has_struck);
+        self.is_done |=
+            self.is_forced_at(FailurePhase::Run) && (self.world.supply.is_off() || has_struck);
         let may_close = self.plan.kind != Kind::Faults && self.forced.is_none();
         if !self.world.supply.is_off() && may_close && self.random.u8(..4) == 0 {
             return self.end_by_closing(store);

@@ -224,29 +224,29 @@ impl TestTree for RawTree {
 }
 
 /// Place of a store.
-pub(super) enum Place<'p> {
+pub(super) enum StoreLocation<'p> {
     File(&'p Path),
     Device(Arc<dyn Device>),
 }
 
 /// Opens or creates the store in the file at `path`.
 pub(super) fn open(path: &Path, options: Options) -> Result<Box<dyn TestStore>, Error> {
-    open_at(Place::File(path), options)
+    open_at(StoreLocation::File(path), options)
 }
 
 /// A new store in memory.
 pub(super) fn in_memory(options: Options) -> Result<Box<dyn TestStore>, Error> {
-    open_at(Place::Device(Arc::new(MemoryDevice::new())), options)
+    open_at(StoreLocation::Device(Arc::new(MemoryDevice::new())), options)
 }
 
-fn open_at(place: Place<'_>, options: Options) -> Result<Box<dyn TestStore>, Error> {
+fn open_at(place: StoreLocation<'_>, options: Options) -> Result<Box<dyn TestStore>, Error> {
     let (lab, policy) = (&options.lab, PolicyChoice::parse(&options.policy).unwrap());
     let chosen = Combination::choose(lab.translation, lab.latching, &policy, lab.records);
     let chosen = chosen.map_err(LabError::from)?;
     if chosen == Combination::SwizzledAny {
         return Ok(match place {
-            Place::File(path) => Box::new(Db::open(path, options)?),
-            Place::Device(device) => Box::new(Db::open_on(device, options)?),
+            StoreLocation::File(path) => Box::new(Db::open(path, options)?),
+            StoreLocation::Device(device) => Box::new(Db::open_on(device, options)?),
         });
     }
     #[cfg(feature = "lab")]

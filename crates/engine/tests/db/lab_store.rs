@@ -11,7 +11,7 @@ use millpond::internals::store::combinations::Visit;
 use millpond::internals::store::{Builder, Combination, Store, StoreTree};
 use millpond::{Db, Error, KeyRange, Options, Stats, report::Shrunk};
 
-use super::any_store::{Place, Row, Rows, TestStore, TestTree};
+use super::any_store::{Row, Rows, StoreLocation, TestStore, TestTree};
 
 /// Walks that a check repeats at most, while each of them finds something else.
 const WALKS_MAX: u32 = 10;
@@ -23,7 +23,7 @@ struct LabStore<M: PoolStrategy> {
 
 pub(super) fn open(
     combination: Combination,
-    place: Place<'_>,
+    place: StoreLocation<'_>,
     options: &Options,
 ) -> Result<Box<dyn TestStore>, Error> {
     combination.visit(Opening { combination, place, options })
@@ -31,7 +31,7 @@ pub(super) fn open(
 
 struct Opening<'p> {
     combination: Combination,
-    place: Place<'p>,
+    place: StoreLocation<'p>,
     options: &'p Options,
 }
 
@@ -40,8 +40,8 @@ impl Visit for Opening<'_> {
 
     fn visit<M: PoolStrategy>(self) -> Self::Output {
         let store = match self.place {
-            Place::File(path) => Builder::file(path, self.options).open::<M>()?,
-            Place::Device(device) => Builder::device(device, self.options).open::<M>()?,
+            StoreLocation::File(path) => Builder::file(path, self.options).open::<M>()?,
+            StoreLocation::Device(device) => Builder::device(device, self.options).open::<M>()?,
         };
         Ok(Box::new(LabStore { store, combination: self.combination }))
     }

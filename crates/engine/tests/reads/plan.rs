@@ -16,7 +16,7 @@ pub enum Kind {
 
 /// Pages whose reads go wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum FaultyPages {
     /// Anywhere in the store.
     Anywhere,
     /// In the pages of one structure, named by its number.
@@ -49,7 +49,7 @@ pub struct Plan {
     pub faults: Vec<ReadFault>,
     pub share: f64,
     pub persists: bool,
-    pub place: Place,
+    pub place: FaultyPages,
     /// Operations of each thread.
     pub operations: usize,
     /// One operation in this number writes.
@@ -108,9 +108,9 @@ impl Plan {
         }
         let is_anywhere = random.bool();
         let place = if is_anywhere {
-            Place::Anywhere
+            FaultyPages::Anywhere
         } else {
-            Place::In(random.usize(0..structures.len()))
+            FaultyPages::In(random.usize(0..structures.len()))
         };
         let all = [Deed::Checkpoint, Deed::Backup, Deed::Shrink, Deed::Check];
         Plan {

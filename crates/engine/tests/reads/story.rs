@@ -15,7 +15,7 @@ use millpond_base::PageId;
 use millpond_device::{Device, MemoryDevice, PowerSupply, ReadFault, ReadFaultDevice, ReadFaults};
 
 use crate::model::{Model, Wrong};
-use crate::plan::{Deed, Place, Plan};
+use crate::plan::{Deed, FaultyPages, Plan};
 use crate::worker::{Worker, compare, draw_value, key_of, scan_all};
 use crate::world::{Devices, Handle, Item, Tally, World, handle, options, slots, tier};
 
@@ -178,8 +178,8 @@ impl Story {
         }
         let plan = &self.world.plan;
         let pages = match plan.place {
-            Place::Anywhere => None,
-            Place::In(at) => Some(self.pages_of(self.world.items[at].owner)),
+            FaultyPages::Anywhere => None,
+            FaultyPages::In(at) => Some(self.pages_of(self.world.items[at].owner)),
         };
         let (kinds, persists) = (plan.faults.clone(), plan.persists);
         let faults = ReadFaults { share: plan.share, kinds, pages, persists };

@@ -42,14 +42,14 @@ pub enum Period {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum Place {
+enum FrameState {
     Out = 0,
     Recent,
     Below,
     Heap,
 }
 
-zeros!(enum Place::Out);
+zeros!(enum FrameState::Out);
 
 /// Retained history of evicted pages: up to K − 1 references each, oldest eviction first. Without
 /// a limit, no order is kept.
@@ -69,7 +69,7 @@ pub struct Kth {
     stamps: Vec<u64>,
     known: Vec<u8>,
     last: Vec<u64>,
-    place: Vec<Place>,
+    place: Vec<FrameState>,
     links: Links,
     recent: List,
     below: List,
@@ -138,7 +138,7 @@ impl Kth {
             return self.hit_with_period(frame);
         }
         self.record(frame, 0);
-        if self.place[frame as usize] == Place::Below {
+        if self.place[frame as usize] == FrameState::Below {
             if usize::from(self.known[frame as usize]) == self.k {
                 self.below.remove(&mut self.links, frame);
                 self.settle(frame);
@@ -151,7 +151,7 @@ impl Kth {
     fn hit_with_period(&mut self, frame: u32) {
         let at = frame as usize;
         let last = std::mem::replace(&mut self.last[at], self.clock);
-        let correlated = self.place[at] == Place::Recent
+        let correlated = self.place[at] == FrameState::Recent
             && match self.period {
                 Period::References(most) => self.clock - last <= most,
                 Period::Pages(_) => true,
@@ -166,7 +166,7 @@ impl Kth {
 
     /// Puts a frame whose reference was just recorded into its correlated period.
     fn enter_period(&mut self, frame: u32) {
-        self.place[frame as usize] = Place::Recent;
+        self.place[frame as usize] = FrameState::Recent;
         self.last[frame as usize] = self.clock;
         self.recent.push_back(&mut self.links, frame);
         if let Period::Pages(most) = self.period
@@ -187,10 +187,10 @@ impl Kth {
     fn settle(&mut self, frame: u32) {
         if usize::from(self.known[frame as usize]) < self.k {
             self.below.push_back(&mut self.links, frame);
-            self.place[frame as usize] = Place::Below;
+            self.place[frame as usize] = FrameState::Below;
         } else {
             self.heap.set(frame, self.kth(frame));
-            self.place[frame as usize] = Place::Heap;
+            self.place[frame as usize] = FrameState::Heap;
         }
     }
 
@@ -238,11 +238,11 @@ impl Kth {
     /// Removes `frame` without remembering its page.
     #[inline(always)]
     pub fn remove(&mut self, frame: u32) {
-        match std::mem::replace(&mut self.place[frame as usize], Place::Out) {
-            Place::Recent => self.recent.remove(&mut self.links, frame),
-            Place::Below => self.below.remove(&mut self.links, frame),
-            Place::Heap => _ = self.heap.remove(frame),
-            Place::Out => {}
+        match std::mem::replace(&mut self.place[frame as usize], FrameState::Out) {
+            FrameState::Recent => self.recent.remove(&mut self.links, frame),
+            FrameState::Below => self.below.remove(&mut self.links, frame),
+            FrameState::Heap => _ = self.heap.remove(frame),
+            FrameState::Out => {}
         }
     }
 
@@ -332,13 +332,13 @@ impl Kth {
         self.heap.check()?;
         for (frame, place) in self.place.iter().enumerate() {
             let (frame, knows_all) = (frame as u32, usize::from(self.known[frame]) == self.k);
-            if (*place != Place::Out) != resident.binary_search(&FrameId(frame)).is_ok() {
+            if (*place != FrameState::Out) != resident.binary_search(&FrameId(frame)).is_ok() {
                 return Err(format!("invariant 1: frame {frame}"));
             }
             let key = self.heap.key(frame);
-            if key.is_some() != (*place == Place::Heap)
-                || (*place == Place::Heap && !knows_all)
-                || (*place == Place::Below && knows_all)
+            if key.is_some() != (*place == FrameState::Heap)
+                || (*place == FrameState::Heap && !knows_all)
+                || (*place == FrameState::Below && knows_all)
             {
                 return Err(format!("invariant 2: frame {frame}"));
             }

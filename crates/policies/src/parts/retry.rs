@@ -34,7 +34,7 @@ pub enum Permanent {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum FrameQueue {
     Main,
     Retry,
     Excluded,
@@ -45,7 +45,7 @@ pub struct RetryQueue {
     links: Links,
     main: List,
     retry: List,
-    place: Vec<Place>,
+    place: Vec<FrameQueue>,
     end: End,
     permanent: Permanent,
     main_checks: Part,
@@ -69,7 +69,7 @@ impl RetryQueue {
             links: Links::new(frames),
             main: List::new(),
             retry: List::new(),
-            place: vec![Place::Main; frames as usize],
+            place: vec![FrameQueue::Main; frames as usize],
             end,
             permanent,
             main_checks,
@@ -98,10 +98,10 @@ impl RetryQueue {
     #[inline(always)]
     pub fn remove(&mut self, frame: u32) {
         let place = &mut self.place[frame as usize];
-        match std::mem::replace(place, Place::Main) {
-            Place::Main => self.main.remove(&mut self.links, frame),
-            Place::Retry => self.retry.remove(&mut self.links, frame),
-            Place::Excluded => {}
+        match std::mem::replace(place, FrameQueue::Main) {
+            FrameQueue::Main => self.main.remove(&mut self.links, frame),
+            FrameQueue::Retry => self.retry.remove(&mut self.links, frame),
+            FrameQueue::Excluded => {}
         }
     }
 
@@ -166,10 +166,10 @@ impl RetryQueue {
     fn refused(&mut self, frame: u32, why: RefusalReason) {
         self.remove(frame);
         if why == RefusalReason::Permanent && self.permanent == Permanent::Excluded {
-            self.place[frame as usize] = Place::Excluded;
+            self.place[frame as usize] = FrameQueue::Excluded;
         } else {
             self.retry.push_back(&mut self.links, frame);
-            self.place[frame as usize] = Place::Retry;
+            self.place[frame as usize] = FrameQueue::Retry;
         }
     }
 
@@ -187,12 +187,12 @@ impl RetryQueue {
         self.retry.check(&self.links)?;
         let places = self.place.iter().enumerate();
         let mut held: Vec<u32> = self.main.iter(&self.links).collect();
-        held.extend(places.filter(|(_, p)| **p != Place::Main).map(|(i, _)| i as u32));
+        held.extend(places.filter(|(_, p)| **p != FrameQueue::Main).map(|(i, _)| i as u32));
         held.sort_unstable();
         if !held.iter().eq(resident.iter().map(|f| &f.0)) {
             return Err(format!("invariant 1: {held:?} are held, {resident:?} are resident"));
         }
-        let waiting = self.place.iter().filter(|p| **p == Place::Retry).count();
+        let waiting = self.place.iter().filter(|p| **p == FrameQueue::Retry).count();
         if waiting != self.retry.len() as usize {
             return Err(format!("invariant 2: {waiting} frames wait, {} do", self.retry.len()));
         }

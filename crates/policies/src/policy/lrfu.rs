@@ -66,7 +66,8 @@ pub struct Lrfu {
 impl Decay {
     /// Returns the key after one more reference now.
     #[inline(always)]
-    fn referred(&self, (old, last): Key) -> Key {
+    fn referred(&self, key: Key) -> Key {
+        let (old, last) = key;
         let (lambda, now) = (self.lambda, self.time as f64);
         // log2 of the remaining sum. Sums may be huge (λ = 0, refusals), but logarithms are not.
         let left = f64::from_bits(old) - lambda * now;

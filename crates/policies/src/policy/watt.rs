@@ -275,7 +275,7 @@ impl<C: WattClock> Hunted for Watt<C> {
     }
 
     #[inline(always)]
-    fn stay(stamps: &Stamps, (): (), why: Option<RefusalReason>) {
+    fn stay(stamps: &Stamps, _: (), why: Option<RefusalReason>) {
         stamps.stay(why.is_some_and(|why| !why.is_temporary()));
     }
 }

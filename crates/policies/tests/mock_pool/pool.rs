@@ -20,7 +20,7 @@ const TRIES_MAX: u32 = 200_000;
 
 /// The place of a page according to the table.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TableEntry {
     Loading,
     In(FrameId),
 }
@@ -39,7 +39,7 @@ pub struct Pool<T: HitHook> {
     params: T::Params,
     pub policy_host: PolicyHost<T>,
     hit_on: HitOn,
-    table: Mutex<HashMap<u64, Place>>,
+    table: Mutex<HashMap<u64, TableEntry>>,
     free: Mutex<Vec<FrameId>>,
     now: AtomicU32,
     evictions: AtomicU64,
@@ -85,7 +85,7 @@ impl<T: HitHook> Pool<T> {
         Access { page: PageId(page), mark, now, next: 0, next_read: 0 }
     }
 
-    fn find(&self, page: u64) -> Option<Place> {
+    fn find(&self, page: u64) -> Option<TableEntry> {
         self.table.lock().expect("no thread panicked").get(&page).copied()
     }
 
@@ -97,7 +97,7 @@ impl<T: HitHook> Pool<T> {
                 let mut table = self.table.lock().expect("no thread panicked");
                 let place = table.get(&page).copied();
                 if place.is_none() {
-                    table.insert(page, Place::Loading);
+                    table.insert(page, TableEntry::Loading);
                 }
                 place
             };
@@ -106,9 +106,9 @@ impl<T: HitHook> Pool<T> {
                     self.load(&access);
                     true
                 }
-                Some(Place::Loading) => false,
-                Some(Place::In(frame)) if mark.is_write() => self.write(frame, &access, ring),
-                Some(Place::In(frame)) => self.read(frame, &access, ring),
+                Some(TableEntry::Loading) => false,
+                Some(TableEntry::In(frame)) if mark.is_write() => self.write(frame, &access, ring),
+                Some(TableEntry::In(frame)) => self.read(frame, &access, ring),
             };
             if done {
                 return;
@@ -211,7 +211,7 @@ impl<T: HitHook> Pool<T> {
         // In the table before the latch is released: a thread that evicts the page must find it
         // there.
         let mut table = self.table.lock().expect("no thread panicked");
-        table.insert(access.page.0, Place::In(frame));
+        table.insert(access.page.0, TableEntry::In(frame));
         drop(table);
         latched.changed();
     }
@@ -221,7 +221,7 @@ impl<T: HitHook> Pool<T> {
         if page == 0 {
             return;
         }
-        let Some(Place::In(above)) = self.find(page / FAN_OUT) else { return };
+        let Some(TableEntry::In(above)) = self.find(page / FAN_OUT) else { return };
         let parent = &self.headers[above.index()];
         let Some(_latched) = parent.try_latch() else { return };
         let is_it = parent.page.load(SeqCst) == page / FAN_OUT && parent.resident.load(SeqCst);
@@ -248,7 +248,7 @@ impl<T: HitHook> Pool<T> {
         header.dirty.store(false, SeqCst);
         let page = header.page.swap(NO_PAGE, SeqCst);
         let removed = self.table.lock().expect("no thread panicked").remove(&page);
-        assert!(removed == Some(Place::In(frame)), "page {page} was not where it was thought");
+        assert!(removed == Some(TableEntry::In(frame)), "page {page} was not where it was thought");
         page
     }
 
@@ -319,7 +319,7 @@ impl<T: HitHook> Pool<T> {
     /// Drops `page`, if it is resident and not pinned. The frame is free only after the policy has
     /// forgotten it.
     pub fn drop_page(&self, page: u64) {
-        let Some(Place::In(frame)) = self.find(page) else { return };
+        let Some(TableEntry::In(frame)) = self.find(page) else { return };
         let header = &self.headers[frame.index()];
         let Some(latched) = header.try_latch() else { return };
         let is_it = header.resident.load(SeqCst) && header.page.load(SeqCst) == page;
@@ -339,7 +339,7 @@ impl<T: HitHook> Pool<T> {
         let table = self.table.lock().expect("no thread panicked").clone();
         let mut owners = vec![0u32; self.headers.len()];
         for (page, place) in &table {
-            let Place::In(frame) = place else { return Err(format!("{page} loads for ever")) };
+            let TableEntry::In(frame) = place else { return Err(format!("{page} loads for ever")) };
             let header = &self.headers[frame.index()];
             if header.page.load(SeqCst) != *page || !header.resident.load(SeqCst) {
                 return Err(format!("page {page} is not in frame {}", frame.0));

@@ -59,7 +59,9 @@ impl StackUnwinder {
     /// was not reached.
     pub(super) fn unwind(
         &mut self,
-        (ip, sp, bp): (u64, u64, u64),
+        ip: u64,
+        sp: u64,
+        bp: u64,
         stack: &[u8],
         out: &mut Vec<u64>,
     ) -> bool {

@@ -193,7 +193,7 @@ impl Collected {
                 let mut frames = Vec::new();
                 let mut is_cut = true;
                 if let (Some([bp, sp, ip]), Some(stack)) = (registers, sample.stack_user()) {
-                    is_cut = unwinder.unwind((*ip, *sp, *bp), stack, &mut frames);
+                    is_cut = unwinder.unwind(*ip, *sp, *bp, stack, &mut frames);
                 }
                 let (user, kernel, was_cut) = self.stacks.entry(frames).or_default();
                 *user += u64::from(!is_kernel);

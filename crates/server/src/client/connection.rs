@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::error::LinkError;
 use super::handshake::{Agreement, ask_for_tls, choose, greet};
 use super::transfer::{Bytes, Transfer};
-use super::uri::Place;
+use super::uri::ServerAddress;
 use crate::protocol::{
     Chunk, ChunkHeader, Command, REASON_SHIFT, ReplyHeader, Request, SimpleHeader, chunks, errors,
 };
@@ -34,10 +34,10 @@ pub(super) struct Connection {
 }
 
 /// Connects to a server.
-pub(super) fn connect(place: &Place) -> Result<Socket, LinkError> {
-    match place {
-        Place::Unix(path) => Ok(Socket::Unix(UnixStream::connect(path)?)),
-        Place::Tcp(host, port) => {
+pub(super) fn connect(address: &ServerAddress) -> Result<Socket, LinkError> {
+    match address {
+        ServerAddress::Unix(path) => Ok(Socket::Unix(UnixStream::connect(path)?)),
+        ServerAddress::Tcp(host, port) => {
             let mut failed = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
             for address in (host.as_str(), *port).to_socket_addrs()? {
                 match TcpStream::connect_timeout(&address, HANDSHAKE) {

@@ -16,7 +16,7 @@ use super::connection::{Connection, connect};
 use super::error::{LinkError, NbdError};
 use super::handshake::Agreement;
 use super::transfer::{Bytes, Transfer};
-use super::uri::{NbdUri, Place};
+use super::uri::{NbdUri, ServerAddress};
 use crate::protocol::{Command, command_flags, errors, number_of, transmission_flags};
 use crate::wire::{Socket, TlsClient};
 
@@ -67,12 +67,12 @@ impl NbdDevice {
     /// The server or the export does not exist, or it cannot be used as a device.
     pub fn open(uri: &NbdUri, options: &NbdOptions) -> Result<NbdDevice, NbdError> {
         let name = uri.to_string();
-        let tls = match (&uri.certificates, &uri.place) {
-            (Some(folder), Place::Tcp(host, _)) => Some(TlsClient::open(folder, host)),
+        let tls = match (&uri.certificates, &uri.address) {
+            (Some(folder), ServerAddress::Tcp(host, _)) => Some(TlsClient::open(folder, host)),
             _ => None,
         };
         let tls = tls.transpose().map_err(|error| LinkError::from(error).of(&name))?;
-        let more = || Connection::over(connect(&uri.place)?, uri.export(), tls.as_ref());
+        let more = || Connection::over(connect(&uri.address)?, uri.export(), tls.as_ref());
         let first = more().map_err(|error| error.of(&name))?;
         let agreement = *first.agreement();
         let mut all = vec![first];

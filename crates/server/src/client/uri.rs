@@ -11,7 +11,7 @@ const PORT: u16 = 10809;
 
 /// Location of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum ServerAddress {
     /// Host, or address, and port.
     Tcp(String, u16),
     Unix(PathBuf),
@@ -31,7 +31,7 @@ pub(super) enum Place {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NbdUri {
-    pub(super) place: Place,
+    pub(super) address: ServerAddress,
     export: String,
     /// Folder of certificates, if TLS is used.
     pub(super) certificates: Option<PathBuf>,
@@ -59,7 +59,7 @@ impl FromStr for NbdUri {
             found.filter(|(_, value)| !value.is_empty()).and_then(|(_, value)| decode(value))
         };
         let mut certificates = None;
-        let place = match scheme {
+        let address = match scheme {
             "nbd" | "nbds" => {
                 match scheme {
                     "nbds" => {
@@ -74,18 +74,18 @@ impl FromStr for NbdUri {
                 if host.is_empty() {
                     return Err(wrong("there is no host"));
                 }
-                Place::Tcp(host.to_string(), port)
+                ServerAddress::Tcp(host.to_string(), port)
             }
             "nbd+unix" => {
                 if !authority.is_empty() {
                     return Err(wrong("a Unix socket has no host: write three slashes"));
                 }
                 let socket = parameter("socket").ok_or(wrong("there is no socket=/PATH"))?;
-                Place::Unix(socket.into())
+                ServerAddress::Unix(socket.into())
             }
             _ => return Err(wrong("it begins with neither nbd://, nbds:// nor nbd+unix://")),
         };
-        Ok(NbdUri { place, export, certificates })
+        Ok(NbdUri { address, export, certificates })
     }
 }
 
@@ -136,12 +136,14 @@ impl fmt::Display for NbdUri {
         let export = encode(&self.export);
         let path_of = |path: &Path| encode(&path.to_string_lossy());
         let scheme = if self.certificates.is_some() { "nbds" } else { "nbd" };
-        match &self.place {
-            Place::Tcp(host, port) if host.contains(':') => {
+        match &self.address {
+            ServerAddress::Tcp(host, port) if host.contains(':') => {
                 write!(f, "{scheme}://[{host}]:{port}/{export}")?;
             }
-            Place::Tcp(host, port) => write!(f, "{scheme}://{host}:{port}/{export}")?,
-            Place::Unix(path) => write!(f, "nbd+unix:///{export}?socket={}", path_of(path))?,
+            ServerAddress::Tcp(host, port) => write!(f, "{scheme}://{host}:{port}/{export}")?,
+            ServerAddress::Unix(path) => {
+                write!(f, "nbd+unix:///{export}?socket={}", path_of(path))?
+            }
         }
         match &self.certificates {
             Some(folder) => write!(f, "?tls-certificates={}", path_of(folder)),

@@ -42,11 +42,12 @@
 //! ```
 //! All integers are little-endian. A batch is written once every copy that it names is durable.
 
+use millpond_base::little_endian::{u32_at, u64_at};
 use millpond_device::{AlignedBuffer, Device, DeviceError};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::back_layout::{BLOCK, BackLayout};
-use crate::directory::{BACK_MAGIC, ENTRY_BYTES, Entry, Layout, put, u32_at, u64_at};
+use crate::directory::{BACK_MAGIC, ENTRY_BYTES, Entry, Layout, put};
 use crate::error::TierError;
 
 const VERSION: u32 = 1;

@@ -103,7 +103,7 @@ const PAGE_HEADERS: &[&str] = &["block", "block_id", "blockno", "lbn", "lba", "o
 
 /// The place of a column: by number from 1, or by its name in the header.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum ColumnSelector {
     /// The number of the column, from 1.
     Number(usize),
     /// The column's name in the header, whatever its case.
@@ -113,7 +113,7 @@ pub enum Place {
 /// A selection of columns: `page=3,op=5`, `page=obj_id,size=4`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Columns {
-    places: Vec<(Role, Place)>,
+    places: Vec<(Role, ColumnSelector)>,
 }
 
 /// A column number above this is a typing error, not a trace.
@@ -124,7 +124,7 @@ impl FromStr for Columns {
 
     fn from_str(text: &str) -> Result<Columns, TraceError> {
         let wrong = |what: String| TraceError::Options(format!("{}: {what}", COLUMNS.set_to(text)));
-        let mut places: Vec<(Role, Place)> = Vec::new();
+        let mut places: Vec<(Role, ColumnSelector)> = Vec::new();
         for part in text.split(',') {
             let Some((name, place)) = part.split_once('=') else {
                 return Err(wrong(format!("'{part}' is not like page=3")));
@@ -139,10 +139,10 @@ impl FromStr for Columns {
                 return Err(wrong(format!("'{name}' is named twice")));
             }
             let place = match place.parse::<usize>() {
-                Ok(n) if (1..=MAX_COLUMN).contains(&n) => Place::Number(n),
+                Ok(n) if (1..=MAX_COLUMN).contains(&n) => ColumnSelector::Number(n),
                 Ok(n) => return Err(wrong(format!("column {n}: they count from 1 to 1024"))),
                 Err(_) if place.is_empty() => return Err(wrong(format!("'{name}' is empty"))),
-                Err(_) => Place::Header(place.to_string()),
+                Err(_) => ColumnSelector::Header(place.to_string()),
             };
             places.push((*role, place));
         }
@@ -165,7 +165,7 @@ impl Columns {
 
     /// Returns `true` if only the header shows the columns.
     pub(crate) fn need_header(&self) -> bool {
-        self.places.iter().any(|(_, p)| matches!(p, Place::Header(_)))
+        self.places.iter().any(|(_, p)| matches!(p, ColumnSelector::Header(_)))
     }
 
     /// Returns the role of each column, given the header's fields (none if there is no header).
@@ -173,8 +173,8 @@ impl Columns {
         let mut roles = Vec::new();
         for (role, place) in &self.places {
             let at = match place {
-                Place::Number(n) => n - 1,
-                Place::Header(name) => {
+                ColumnSelector::Number(n) => n - 1,
+                ColumnSelector::Header(name) => {
                     let same = |h: &&String| h.trim().eq_ignore_ascii_case(name);
                     let found = header.iter().find(same);
                     let at = header.iter().position(|h| same(&h));

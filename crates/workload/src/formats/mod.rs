@@ -26,7 +26,7 @@ mod spaces;
 mod spc;
 mod text;
 
-pub use columns::{Columns, Place, Role};
+pub use columns::{ColumnSelector, Columns, Role};
 pub use op::Ops;
 pub use open::{is_read_once, open, open_reader, open_rec_lsns};
 pub use options::{FORMATS, Format, FormatInfo, ReadOptions};

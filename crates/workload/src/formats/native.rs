@@ -164,7 +164,7 @@ impl Native {
         let left = self.reader.metadata().row_group(self.group).num_rows();
         let left = usize::try_from(left).map_err(|_| format!("a row group of {left} rows"))?;
         let (group, reader) = (self.group, &self.reader);
-        let cells = |place: &(Role, usize)| Ok((place.0, Cells::open(reader, group, *place)?));
+        let cells = |&(role, at): &(Role, usize)| Ok((role, Cells::open(reader, group, role, at)?));
         let columns = self.places.iter().map(cells).collect::<Result<Vec<_>, String>>()?;
         self.group += 1;
         self.open = Some(Group { columns, left, decoded: 0, at: 0 });

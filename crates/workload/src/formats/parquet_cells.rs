@@ -99,7 +99,8 @@ impl Cells {
     pub(super) fn open(
         reader: &SerializedFileReader<File>,
         group: usize,
-        (role, at): (Role, usize),
+        role: Role,
+        at: usize,
     ) -> Result<Cells, String> {
         let column = guarded(|| reader.get_row_group(group)?.get_column_reader(at))?;
         let schema = reader.metadata().file_metadata().schema_descr().column(at);

@@ -74,7 +74,8 @@ impl Worker {
         config: &Config,
         table: TableId,
         seed: Seed,
-        (part, parts): (u32, u32),
+        part: u32,
+        parts: u32,
         session: &mut S,
     ) -> Result<u64, DriveError<S::Error>> {
         let config = Config { rows_per_transaction: ROWS_PER_STEP, ..*config };
@@ -161,9 +162,8 @@ mod tests {
             let (store, seed) = (MemoryStore::new(), Seed(9));
             let table = create(&store).unwrap();
             let mut session = store.session().unwrap();
-            let part = |part| (part, 2);
             let [even, odd] = [0, 1]
-                .map(|at| Worker::load(&config, table, seed, part(at), &mut session).unwrap());
+                .map(|part| Worker::load(&config, table, seed, part, 2, &mut session).unwrap());
             assert_eq!((even, odd), (1_251, 1_250));
             assert_eq!(count(&store, table), 2_501);
             let mut inserted = 0;

@@ -24,12 +24,13 @@ pub fn load<S: Session>(
     table: TableId,
     config: &Config,
     seed: Seed,
-    (part, parts): (u32, u32),
+    part: u32,
+    parts: u32,
 ) -> Result<u64, DriveError<S::Error>> {
     match config.load_order {
         LoadOrder::Ascending if part == 0 => load_ascending(session, table, config),
         LoadOrder::Ascending => Ok(0),
-        LoadOrder::Random => load_random(session, table, config, seed, (part, parts)),
+        LoadOrder::Random => load_random(session, table, config, seed, part, parts),
     }
 }
 
@@ -84,7 +85,8 @@ fn load_random<S: Session>(
     table: TableId,
     config: &Config,
     seed: Seed,
-    (part, parts): (u32, u32),
+    part: u32,
+    parts: u32,
 ) -> Result<u64, DriveError<S::Error>> {
     let shape = config.shape;
     let mut value = vec![0; shape.value_len()];

@@ -8,6 +8,8 @@
 //!          rest       words of a multiplicative stream seeded with row, field and version
 //! ```
 
+use millpond_base::little_endian::u64_at;
+
 use crate::keys::mix;
 
 /// Lengths of keys and values, and the rule that derives keys from row numbers.
@@ -117,8 +119,7 @@ impl Shape {
     #[inline]
     pub fn version(&self, value: &[u8], field: u32) -> u64 {
         let at = field as usize * self.field_len as usize;
-        let head = value.get(at..).and_then(|rest| rest.first_chunk::<8>());
-        head.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        u64_at(value, at)
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn at_random(
             random: fastrand::Rng::with_seed(seed(tested, phase, round, thread)),
         };
         watch.look(phase, u64::from(round), u64::from(tested.plan.rounds))?;
-        one_round(tested, (phase, threads), &reader, &mut meter, watch)?;
+        one_round(tested, phase, threads, &reader, &mut meter, watch)?;
     }
     tested.measured(meter)
 }
@@ -72,7 +72,8 @@ type Share = Option<(u64, Histogram<u64>)>;
 /// Runs one round of all threads.
 fn one_round<'t>(
     tested: &Tested<'_>,
-    (phase, threads): (Phase, u32),
+    phase: Phase,
+    threads: u32,
     reader: &(dyn Fn(u32) -> Reader<'t> + Sync),
     meter: &mut Meter,
     watch: &mut Watch<'_>,

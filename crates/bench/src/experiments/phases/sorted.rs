@@ -101,7 +101,7 @@ impl Sorted {
     ) -> Result<Option<Measured>, BenchError> {
         let mut meter = tested.meter(Phase::Sorted, 1)?;
         let start = Instant::now();
-        meter.timed(self.insert(tested, tree, (0..self.count, Durability::Sync), watch)?);
+        meter.timed(self.insert(tested, tree, 0..self.count, Durability::Sync, watch)?);
         meter.round(self.count, 1, start.elapsed().as_secs_f64());
         (self.left, self.is_loaded) = (0..self.count, true);
         tested.measured(meter)
@@ -119,7 +119,7 @@ impl Sorted {
         }
         for from in (0..self.count).step_by(LOOK as usize) {
             let to = (from + LOOK).min(self.count);
-            self.insert(tested, tree, (from..to, Durability::Bulk), watch)?;
+            self.insert(tested, tree, from..to, Durability::Bulk, watch)?;
         }
         (self.left, self.is_loaded) = (0..self.count, true);
         Ok(tested.open()?.db.flush()?)
@@ -130,7 +130,8 @@ impl Sorted {
         &self,
         tested: &Tested<'_>,
         tree: &RawTree,
-        (rows, durability): (Range<u64>, Durability),
+        rows: Range<u64>,
+        durability: Durability,
         watch: &mut Watch<'_>,
     ) -> Result<Duration, BenchError> {
         let phase = Phase::Sorted;

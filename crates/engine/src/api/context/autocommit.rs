@@ -144,9 +144,9 @@ impl WriteCalls for Autocommit {
     }
 
     fn remove_range(self, tree: &DbTree, range: &KeyRange) -> Result<u64, Error> {
-        let (start, end) = bounds(range);
-        tree.write_all(DELETE, (start, end), |tree| {
-            tree.delete_range_until(start, end, is_interrupted)
+        let bounds = bounds(range);
+        tree.write_all(DELETE, bounds, |tree| {
+            tree.delete_range_until(bounds.lower, bounds.upper, is_interrupted)
         })
     }
 

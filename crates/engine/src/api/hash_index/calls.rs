@@ -71,8 +71,8 @@ pub(super) fn change(
     if let Some(inside) = inside {
         return change_inside(inside, index, key, change, old);
     }
-    let counts = if matches!(change, Change::Remove) { DELETE } else { PUT };
-    index.write_key(counts, key, |index| match change {
+    let meters = if matches!(change, Change::Remove) { DELETE } else { PUT };
+    index.write_key(meters, key, |index| match change {
         Change::Put(value) => index.upsert_into(key, value, old),
         Change::InsertIfAbsent(value) => index.insert(key, value),
         Change::Replace(value) => index.replace(key, value),

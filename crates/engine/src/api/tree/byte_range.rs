@@ -1,7 +1,5 @@
 //! The encoded entries of a range: one type for every context.
 
-use std::ops::Bound;
-
 use crate::api::strategy::*;
 use crate::api::tree::txn_range::TxnRange;
 use crate::api::txn::Txn;
@@ -11,9 +9,12 @@ use crate::lock::is_interrupted;
 use crate::pool::PoolError;
 use crate::store::counted::ScanCount;
 use crate::store::error::Error;
+use crate::txn::Bounds;
 
-pub(crate) fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
-    (range.start.as_ref().map(Vec::as_slice), range.end.as_ref().map(Vec::as_slice))
+pub(crate) fn bounds(range: &KeyRange) -> Bounds<'_> {
+    let lower = range.start.as_ref().map(Vec::as_slice);
+    let upper = range.end.as_ref().map(Vec::as_slice);
+    Bounds { lower, upper }
 }
 
 #[expect(clippy::large_enum_variant, reason = "there is one in each range, which is not moved")]

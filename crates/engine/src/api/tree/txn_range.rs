@@ -18,7 +18,7 @@ use crate::api::txn::Txn;
 use crate::btree::Entry;
 use crate::encoding::key_range::KeyRange;
 use crate::store::error::Error;
-use crate::txn::{OwnedEntry, ScanSome};
+use crate::txn::{Bounds, OwnedEntry, ScanSome};
 
 /// Maximum number of entries in a batch.
 const BATCH_MAX: usize = 256;
@@ -128,7 +128,7 @@ impl<'t> TxnRange<'t> {
         if !may || !self.has_locked()? {
             return Ok(false);
         }
-        let (lower, upper) = bounds(&self.rest);
+        let Bounds { lower, upper } = bounds(&self.rest);
         let mut cursor = self.tree.btree().cursor_in(lower, upper);
         if self.keys_only {
             cursor = cursor.keys_only();

@@ -4,7 +4,7 @@
 //! leaf, and a new, empty one is linked after it. Inner nodes fill from left to right by the splits
 //! that ascending inserts cause. So the tree is sound after every step.
 
-use crate::btree::descend::{Place, Seek, sound};
+use crate::btree::descend::{LocatedNode, Seek, sound};
 use crate::btree::error::BulkError;
 use crate::btree::node::edit::{Edit, Payload};
 use crate::btree::node::layout::{
@@ -256,7 +256,7 @@ impl<P: Pages> BTree<P> {
         more: bool,
     ) -> Try<Step> {
         let Some(place) = self.place(mtr, Seek::Last, 0)? else { return Ok(Step::Disturbed) };
-        let Place { parent, index, node, depth } = place;
+        let LocatedNode { parent, index, node, depth } = place;
         let Some(parent) = parent else {
             let mut root = sound(node.upgrade()?, 0)?;
             if more {

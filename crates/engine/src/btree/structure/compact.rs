@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use millpond_base::PageId;
 
-use crate::btree::descend::{Place, Seek, ahead, sound};
+use crate::btree::descend::{LocatedNode, Seek, ahead, sound};
 use crate::btree::node::edit::{Edit, Payload, put_swip};
 use crate::btree::node::layout::{LAST_CHILD, Node, common};
 use crate::btree::node::split::separator;
@@ -89,7 +89,7 @@ impl<P: Pages> BTree<P> {
     ) -> Try<Step> {
         let mut done = Step { page: self.root(), leaves: 1, merged: false, next: None };
         let Some(place) = self.place(mtr, Seek::At(key), 0)? else { return Ok(done) };
-        let Place { parent, index, node, depth } = place;
+        let LocatedNode { parent, index, node, depth } = place;
         let Some(parent) = parent else {
             node.validate()?;
             return Ok(done);

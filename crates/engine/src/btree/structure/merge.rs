@@ -7,7 +7,7 @@
 //! A merge may make the parent thin. The parent is then merged one level up, and so on to the root,
 //! which takes over the content of its only child.
 
-use crate::btree::descend::{Place, Seek, sound};
+use crate::btree::descend::{LocatedNode, Seek, sound};
 use crate::btree::node::edit::{Edit, Payload, put_swip};
 use crate::btree::node::layout::{LAST_CHILD, Node, common, rest_of, stride};
 use crate::btree::structure::relink::{adopt_all, copy_body};
@@ -158,7 +158,7 @@ impl<P: Pages> BTree<P> {
         level: u8,
     ) -> Try<Step> {
         let Some(place) = self.place(mtr, Seek::At(key), level)? else { return Ok(Step::Top) };
-        let Place { parent, index, node, depth } = place;
+        let LocatedNode { parent, index, node, depth } = place;
         let Some(parent) = parent else {
             node.validate()?;
             return Ok(Step::Top);
@@ -223,7 +223,7 @@ impl<P: Pages> BTree<P> {
             let (kept, upper) = (0..a.count(), upper.as_deref());
             drafted(mtr, left.page(), &Rebuild { kept, lower: &lower, upper, front, back })
         } else {
-            inner_merged((a, left.page()), &separator, (b, right.page()))
+            inner_merged(a, left.page(), &separator, b, right.page())
                 .map(|draft| (draft, Vec::new()))
         };
         let Some((draft, redo)) = merged else { return false };
@@ -249,18 +249,20 @@ impl<P: Pages> BTree<P> {
 /// Returns the merge of two inner nodes and the separator between them, or `None` if it does not
 /// fit, or an entry cannot be read.
 fn inner_merged(
-    (a, left): (Node<'_>, &[u8]),
+    left: Node<'_>,
+    left_page: &[u8],
     separator: &[u8],
-    (b, right): (Node<'_>, &[u8]),
+    right: Node<'_>,
+    right_page: &[u8],
 ) -> Option<PageBuffer> {
-    let mut draft = PageBuffer::new(left.len());
+    let mut draft = PageBuffer::new(left_page.len());
     let mut edit = Edit::inner(draft.bytes_mut());
-    edit.init(&a.lower_bytes(), b.upper_bytes().as_deref());
-    let child = Payload::Child(Swip(a.view.u64(LAST_CHILD)));
-    let is_whole = edit.push_range(left, 0..a.count())
+    edit.init(&left.lower_bytes(), right.upper_bytes().as_deref());
+    let child = Payload::Child(Swip(left.view.u64(LAST_CHILD)));
+    let is_whole = edit.push_range(left_page, 0..left.count())
         && edit.push(separator, &child)
-        && edit.push_range(right, 0..b.count());
+        && edit.push_range(right_page, 0..right.count());
     edit.finish();
-    put_swip(draft.bytes_mut(), LAST_CHILD, Swip(b.view.u64(LAST_CHILD)));
+    put_swip(draft.bytes_mut(), LAST_CHILD, Swip(right.view.u64(LAST_CHILD)));
     is_whole.then_some(draft)
 }

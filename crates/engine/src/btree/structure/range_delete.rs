@@ -9,7 +9,7 @@ use std::ops::Bound;
 
 use millpond_base::PageId;
 
-use crate::btree::descend::{Place, Seek, ahead, sound};
+use crate::btree::descend::{LocatedNode, Seek, ahead, sound};
 use crate::btree::node::edit::Edit;
 use crate::btree::node::layout::Node;
 use crate::btree::tree::BTree;
@@ -107,7 +107,7 @@ impl<P: Pages> BTree<P> {
             let page = self.root();
             return Ok(Step { page, removed: 0, next: None, large: None, thin: false });
         };
-        let Place { parent, index, node, depth } = place;
+        let LocatedNode { parent, index, node, depth } = place;
         let Some(parent) = parent else {
             let mut root = sound(node.upgrade()?, 0)?;
             return Ok(self.clear_some(mtr, &mut root, start, end));
@@ -118,7 +118,7 @@ impl<P: Pages> BTree<P> {
         if !lies_within(&first, start, end) || Node::leaf(first.view()).overflows() > 0 {
             return Ok(self.clear_some(mtr, &mut first, start, end));
         }
-        self.free_run(mtr, (&mut parent, index, depth), first, end)
+        self.free_run(mtr, &mut parent, index, depth, first, end)
     }
 
     fn clear_some(
@@ -138,7 +138,9 @@ impl<P: Pages> BTree<P> {
     fn free_run(
         &self,
         mtr: &MiniTransaction<'_, P>,
-        (parent, index, depth): (&mut Write<'_, P>, usize, u8),
+        parent: &mut Write<'_, P>,
+        index: usize,
+        depth: u8,
         mut first: Write<'_, P>,
         end: Bound<&[u8]>,
     ) -> Try<Step> {

@@ -4,7 +4,7 @@
 //! is split first, by an attempt of its own. So an attempt changes at most two levels, and always
 //! leaves a sound tree.
 
-use crate::btree::descend::{Place, Seek, sound};
+use crate::btree::descend::{LocatedNode, Seek, sound};
 use crate::btree::node::edit::{Edit, put_swip};
 use crate::btree::node::layout::{INNER_SLOT, LAST_CHILD, Node, rest_of};
 use crate::btree::node::split::{Cut, cut_inner, cut_leaf, trend};
@@ -71,7 +71,7 @@ impl<P: Pages> BTree<P> {
         let Some(place) = self.place(mtr, Seek::At(need.key), need.level)? else {
             return Ok(Step::Done);
         };
-        let Place { parent, index, node, depth } = place;
+        let LocatedNode { parent, index, node, depth } = place;
         let Some(parent) = parent else {
             let root = sound(node.upgrade()?, need.level)?;
             if Node::of(root.view()).free() >= need.bytes {

@@ -110,7 +110,7 @@ pub(crate) fn pages_of(page_size: usize, len: u64) -> u64 {
 
 /// Place of a byte of a value, for a page above its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum ByteLocation {
     /// In the front, at this offset.
     Front(usize),
     /// In or below a child: the child's index, and the offset with which to continue there.
@@ -119,14 +119,14 @@ pub(crate) enum Place {
 
 /// Returns the place of the byte at `offset` in a page of `level` with a front of `front` bytes.
 /// Offsets are those in the value, except below a front.
-pub(crate) fn place(page_size: usize, level: u8, front: usize, offset: u64) -> Place {
+pub(crate) fn locate(page_size: usize, level: u8, front: usize, offset: u64) -> ByteLocation {
     debug_assert!(level > 0, "data pages have no children");
     let inside = offset % span(page_size, level);
     match inside.checked_sub(front as u64) {
-        None => Place::Front(inside as usize),
+        None => ByteLocation::Front(inside as usize),
         Some(behind) => {
             let below = span(page_size, level.saturating_sub(1));
-            Place::Child((behind / below) as usize, behind)
+            ByteLocation::Child((behind / below) as usize, behind)
         }
     }
 }
@@ -206,13 +206,13 @@ mod tests {
         while offset < len {
             let Part { front, len: part } = part_at(size, len, offset);
             assert!(part > 0 && part <= data_max(size), "{size} {len} {offset}");
-            let place = place(size, 1, front, offset);
+            let location = locate(size, 1, front, offset);
             if level_for(size, len) == 0 {
                 data += 1;
-            } else if let Place::Front(at) = place {
+            } else if let ByteLocation::Front(at) = location {
                 assert_eq!((at, part), (0, front), "a front is one part");
                 fronts.push(Held { used: 0, front: front as u64 });
-            } else if let Place::Child(i, below) = place {
+            } else if let ByteLocation::Child(i, below) = location {
                 let span = data_max(size) as u64;
                 assert_eq!(below % span, 0, "{size} {len} {offset}");
                 if i == 0 && front == 0 {

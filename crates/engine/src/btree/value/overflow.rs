@@ -99,9 +99,9 @@ impl<P: Pages> BTree<P> {
             }
             while level > 0 {
                 let expected = if level == 1 { in_front } else { 0 };
-                let (index, behind) = match place(size, level, expected, offset) {
-                    Place::Child(index, behind) => (index, behind),
-                    Place::Front(_) => {
+                let (index, behind) = match locate(size, level, expected, offset) {
+                    ByteLocation::Child(index, behind) => (index, behind),
+                    ByteLocation::Front(_) => {
                         let bytes = page.page_mut();
                         if let Some(front) = bytes.get_mut(size - part.len()..) {
                             front.copy_from_slice(part);
@@ -385,9 +385,9 @@ fn read_from<'o, P: Pages>(
     }
     let (count, in_front) = (used(page.view()), front(page.view()));
     let (before, mut index, mut behind) = (out.len(), 0, 0);
-    match place(size, level, in_front, offset) {
-        Place::Child(child, offset) => (index, behind) = (child, offset),
-        Place::Front(from) => {
+    match locate(size, level, in_front, offset) {
+        ByteLocation::Child(child, offset) => (index, behind) = (child, offset),
+        ByteLocation::Front(from) => {
             page.view().copy_to(size - in_front + from, (in_front - from).min(max), out);
         }
     }

@@ -50,7 +50,8 @@ impl Finger {
     pub(crate) fn found(
         &mut self,
         owner: u32,
-        (leaf, emptied): (Option<PageHint>, Option<PageHint>),
+        leaf: Option<PageHint>,
+        emptied: Option<PageHint>,
         at: usize,
     ) {
         *self = Finger { owner, leaf, at: at as u16, stays: true, emptied };

@@ -118,7 +118,7 @@ pub(in crate::io) fn read_map_within(
         return Err(fail(0, 0, MapEntry::NONE, MapDamage::Ids { ids }));
     }
     let compresses = superblock.compression != Compression::None;
-    let mut map = PageMap::new((size, compresses), places, ids, waits);
+    let mut map = PageMap::new(size, compresses, places, ids, waits);
     if superblock.map_root == MapEntry::NONE {
         return Ok(map);
     }
@@ -309,7 +309,7 @@ fn find_pages_within(
     newest.retain(|page, _| page.0 < ids);
     let compresses =
         newest.values().any(|(_, entry)| entry.spot().is_some_and(|spot| !spot.is_place()));
-    let mut map = PageMap::new((size, compresses), places, ids, true);
+    let mut map = PageMap::new(size, compresses, places, ids, true);
     for (page, (_, entry)) in newest {
         map.load_page(page, entry);
     }

@@ -63,7 +63,8 @@ impl PageMap {
     /// Returns the map of a file of `places` places, all but the superblock's free, and of `ids`
     /// pages without a place.
     pub(in crate::io) fn new(
-        (page_size, compresses): (PageSize, bool),
+        page_size: PageSize,
+        compresses: bool,
         places: u64,
         ids: u64,
         waits: bool,

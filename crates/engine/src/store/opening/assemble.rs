@@ -28,7 +28,7 @@ use crate::store::options::budget::Budget;
 use crate::store::options::choices::TranslationMode;
 use crate::store::stats::census::rooms;
 use crate::store::store::{Running, Store};
-use crate::txn::{ManagerShare, TransactionManager};
+use crate::txn::{HistoryMemory, ManagerShare, TransactionManager};
 
 /// Longest wait of a commit with `Durability::Group` for others.
 const GROUP_DELAY: Duration = Duration::from_micros(200);
@@ -217,8 +217,8 @@ fn transaction_manager<M: PoolStrategy>(
     let both = budget.version_bytes as usize;
     // Undo is read once, from the newest to the oldest: little of it is worth memory.
     let undo_bytes = both / 4;
-    let versions = (both - undo_bytes, undo_bytes, spill);
+    let history = HistoryMemory { version_bytes: both - undo_bytes, undo_bytes, spill };
     let page_bytes = pool.page_size as u64;
-    let txns = TransactionManager::new(log, locks, next, GROUP_DELAY, page_bytes, versions);
+    let txns = TransactionManager::new(log, locks, next, GROUP_DELAY, page_bytes, history);
     Arc::new(txns.counting(pool.redo_log().rows().clone()))
 }

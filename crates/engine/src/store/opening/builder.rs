@@ -33,7 +33,7 @@ use crate::store::store::Store;
 use crate::{btree, hash_index, heap};
 
 /// Location of a store.
-enum Place {
+enum StoreLocation {
     /// In a file, with its log beside it.
     File(PathBuf),
     /// On a device, without a log.
@@ -44,7 +44,7 @@ enum Place {
 
 /// Opens a store, or creates it if it does not exist and the options allow that.
 pub struct Builder<'o> {
-    place: Place,
+    location: StoreLocation,
     options: &'o Options,
     names: StructureNames,
     /// Device for the cache of a second tier, instead of the file in the options.
@@ -52,21 +52,21 @@ pub struct Builder<'o> {
 }
 
 impl<'o> Builder<'o> {
-    fn new(place: Place, options: &'o Options) -> Builder<'o> {
+    fn new(location: StoreLocation, options: &'o Options) -> Builder<'o> {
         // Errors show ids instead of names, unless `admin` provides names.
-        Builder { place, options, names: |_| BTreeMap::new(), fast: None }
+        Builder { location, options, names: |_| BTreeMap::new(), fast: None }
     }
 
     /// Returns a builder for the store in the file at `path`, with its log beside it if the options
     /// ask for one.
     pub fn file(path: &Path, options: &'o Options) -> Builder<'o> {
-        Builder::new(Place::File(path.to_path_buf()), options)
+        Builder::new(StoreLocation::File(path.to_path_buf()), options)
     }
 
     /// Returns a builder for a store on any device: memory, a faulty or a slow one. It has no log,
     /// and its statistics are not published.
     pub fn device(device: Arc<dyn Device>, options: &'o Options) -> Builder<'o> {
-        Builder::new(Place::Device(device), options)
+        Builder::new(StoreLocation::Device(device), options)
     }
 
     /// Returns a builder for a store on one device for the data and one for the log.
@@ -75,7 +75,7 @@ impl<'o> Builder<'o> {
         log: Arc<dyn Device>,
         options: &'o Options,
     ) -> Builder<'o> {
-        Builder::new(Place::Devices { data, log }, options)
+        Builder::new(StoreLocation::Devices { data, log }, options)
     }
 
     /// Puts the cache of the second tier in the options on `fast`, instead of a file; for a store
@@ -97,24 +97,26 @@ impl<'o> Builder<'o> {
     /// [`Error`]: an option, the file, the policy or the memory is unsuitable; or `M` has no log,
     /// and a device for one was given.
     pub fn open<M: PoolStrategy>(self) -> Result<Arc<Store<M>>, Error> {
-        let path = match &self.place {
-            Place::File(path) => path.to_path_buf(),
-            Place::Device(data) | Place::Devices { data, .. } => data.path().to_path_buf(),
+        let path = match &self.location {
+            StoreLocation::File(path) => path.to_path_buf(),
+            StoreLocation::Device(data) | StoreLocation::Devices { data, .. } => {
+                data.path().to_path_buf()
+            }
         };
         let _span = tracing::info_span!("open", store = %path.display()).entered();
         let options = Store::<M>::adapted(self.options);
         let fast = self.fast;
         let created = Created::default();
-        let prepared = match self.place {
-            Place::File(path) => {
+        let prepared = match self.location {
+            StoreLocation::File(path) => {
                 let opening = Opening { options: &options, names: self.names, created: &created };
                 opening.file(&path, !M::TREES_ONLY)?
             }
-            Place::Device(device) => Prepared::device(device, fast, &options)?,
-            Place::Devices { .. } if M::TREES_ONLY => {
+            StoreLocation::Device(device) => Prepared::device(device, fast, &options)?,
+            StoreLocation::Devices { .. } if M::TREES_ONLY => {
                 return Err(LabError::NoTransactions.into());
             }
-            Place::Devices { data, log } => {
+            StoreLocation::Devices { data, log } => {
                 Prepared::devices(data, log, fast, &options, self.names)?
             }
         };
@@ -379,8 +381,9 @@ fn open_or_create(
     }
     let page_size = new_page_size(options)?;
     let (log_options, _) = log_options(options, page_size)?;
-    let placed = (page_size, options.lab.placement, options.compression);
-    Ok(log_open::create(device, log(true)?, placed, &log_options)?)
+    let (placement, compression) = (options.lab.placement, options.compression);
+    let log = log(true)?;
+    Ok(log_open::create(device, log, page_size, placement, compression, &log_options)?)
 }
 
 /// Returns `true` if the log belongs to a store on `device`, which shows no sign of one: a small

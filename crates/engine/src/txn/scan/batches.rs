@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::ops::Bound;
 
 use crate::page::{Batch, BatchEntry};
+use crate::txn::bounds::Bounds;
 use crate::txn::error::TxnError;
 use crate::txn::snapshot::Snapshot;
 use crate::txn::structure::Structure;
@@ -38,9 +39,10 @@ impl Covered {
     }
 }
 
-fn bounds(keys: &([u8; 8], Option<[u8; 8]>)) -> (Bound<&[u8]>, Bound<&[u8]>) {
+fn bounds(keys: &([u8; 8], Option<[u8; 8]>)) -> Bounds<'_> {
     let lower = if keys.0 == [0; 8] { Bound::Unbounded } else { Bound::Included(&keys.0[..]) };
-    (lower, keys.1.as_ref().map_or(Bound::Unbounded, |to| Bound::Excluded(&to[..])))
+    let upper = keys.1.as_ref().map_or(Bound::Unbounded, |to| Bound::Excluded(&to[..]));
+    Bounds { lower, upper }
 }
 
 impl Transaction {
@@ -79,7 +81,7 @@ impl Transaction {
     /// # Errors
     /// [`TxnError`].
     pub fn lock_all(&mut self, structure: &dyn Structure) -> Result<(), TxnError> {
-        self.lock_keys(structure.owner(), (Bound::Unbounded, Bound::Unbounded))
+        self.lock_keys(structure.owner(), Bounds::ALL)
     }
 }
 
@@ -119,7 +121,7 @@ impl Snapshot {
         let keys = Covered::of(from, end, forward).keys();
         let mut found = Window::default();
         let (more, use_pages) =
-            self.window(structure.owner(), bounds(&keys), (forward, WINDOW), &mut found)?;
+            self.window(structure.owner(), bounds(&keys), forward, WINDOW, &mut found)?;
         if more && let Some(last) = found.last() {
             // The batch ends before the last of them: a cleared heap has nothing but versions.
             let last = position_of(last);

@@ -5,6 +5,7 @@ use std::ops::Bound;
 use crate::btree::BTree;
 use crate::lock::LockMode;
 use crate::pool::{Pages, PoolError};
+use crate::txn::bounds::Bounds;
 use crate::txn::error::TxnError;
 use crate::txn::options::Isolation;
 
@@ -76,18 +77,18 @@ impl Transaction {
         lower: Bound<&[u8]>,
         upper: Bound<&[u8]>,
     ) -> Result<(), TxnError> {
-        self.lock_keys(tree.owner(), (lower, upper))
+        self.lock_keys(tree.owner(), Bounds { lower, upper })
     }
 
     /// Like [`Transaction::lock_range`], in the structure with this owner id.
     pub(in crate::txn) fn lock_keys(
         &mut self,
         owner_id: u32,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: Bounds<'_>,
     ) -> Result<(), TxnError> {
         self.running()?;
         match &mut self.scratch.owner {
-            Some(owner) => Ok(owner.lock_range(owner_id, lower, upper)?),
+            Some(owner) => Ok(owner.lock_range(owner_id, bounds.lower, bounds.upper)?),
             None => Ok(()),
         }
     }
@@ -97,16 +98,12 @@ impl Transaction {
     ///
     /// # Errors
     /// [`TxnError::Failed`].
-    pub fn has_locked(
-        &self,
-        owner_id: u32,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
-    ) -> Result<bool, TxnError> {
+    pub fn has_locked(&self, owner_id: u32, bounds: Bounds<'_>) -> Result<bool, TxnError> {
         self.running()?;
         Ok(self.scratch.owner.as_ref().is_some_and(|owner| match self.isolation() {
             // The end of any statement releases its shared locks.
             Isolation::ReadCommitted => owner.covers(owner_id, LockMode::X),
-            _ => owner.covers_range(owner_id, lower, upper),
+            _ => owner.covers_range(owner_id, bounds.lower, bounds.upper),
         }))
     }
 

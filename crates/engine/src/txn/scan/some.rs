@@ -10,6 +10,7 @@ use std::ops::Bound;
 
 use crate::btree::{BTree, Cursor};
 use crate::pool::{Pages, PoolError};
+use crate::txn::bounds::Bounds;
 use crate::txn::error::TxnError;
 use crate::txn::transaction::Transaction;
 
@@ -36,10 +37,10 @@ impl ScanSome {
     fn cursor<'t, P: Pages>(
         self,
         tree: &'t BTree<P>,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: Bounds<'_>,
         keys_only: bool,
     ) -> Cursor<'t, P> {
-        let mut cursor = tree.cursor_in(lower, upper);
+        let mut cursor = tree.cursor_in(bounds.lower, bounds.upper);
         if keys_only {
             cursor = cursor.keys_only();
         }
@@ -64,18 +65,19 @@ impl Transaction {
     pub fn scan_some<P: Pages>(
         &mut self,
         tree: &BTree<P>,
-        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: Bounds<'_>,
         how: ScanSome,
         out: &mut VecDeque<OwnedEntry>,
     ) -> Result<(), TxnError> {
         loop {
             let last = last_of(tree, bounds, how)?;
-            let range = match (&last, how.forward) {
-                (Some(last), true) => (bounds.0, Bound::Included(last.as_slice())),
-                (Some(last), false) => (Bound::Included(last.as_slice()), bounds.1),
+            let last_key = last.as_deref().map(Bound::Included);
+            let range = match (last_key, how.forward) {
+                (Some(upper), true) => Bounds { upper, ..bounds },
+                (Some(lower), false) => Bounds { lower, ..bounds },
                 (None, _) => bounds,
             };
-            self.lock_range(tree, range.0, range.1)?;
+            self.lock_range(tree, range.lower, range.upper)?;
             let read = read(tree, range, how, out);
             self.end_statement();
             read?;
@@ -90,7 +92,7 @@ impl Transaction {
 /// Returns the last key of the batch; `None` if it ends at the bound.
 fn last_of<P: Pages>(
     tree: &BTree<P>,
-    bounds: (Bound<&[u8]>, Bound<&[u8]>),
+    bounds: Bounds<'_>,
     how: ScanSome,
 ) -> Result<Option<Vec<u8>>, PoolError> {
     let mut cursor = how.cursor(tree, bounds, true);
@@ -106,7 +108,7 @@ fn last_of<P: Pages>(
 
 fn read<P: Pages>(
     tree: &BTree<P>,
-    range: (Bound<&[u8]>, Bound<&[u8]>),
+    range: Bounds<'_>,
     how: ScanSome,
     out: &mut VecDeque<OwnedEntry>,
 ) -> Result<(), PoolError> {

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::txn::before_image::BeforeImage;
 use crate::txn::commit_stamp::{COMMITTING, CommitStamp};
 use crate::txn::versions::version::{Image, Stamp};
-use crate::txn::versions::window::{Place, Window};
+use crate::txn::versions::window::{BufferSpan, Window};
 
 /// Number of versions at which a bucket is split.
 const SLOTS_MAX: usize = 64;
@@ -31,14 +31,14 @@ const SHARED_BYTES: usize = 40;
 #[derive(Clone, Copy)]
 enum Before {
     Absent,
-    Bytes(Place),
+    Bytes(BufferSpan),
     /// Index of the before image among those stored apart.
     Apart(u32),
 }
 
 /// A version in a bucket.
 struct Slot {
-    key: Place,
+    key: BufferSpan,
     before: Before,
     stamp: Stamp,
 }
@@ -123,7 +123,7 @@ impl Bucket {
     fn image(&self, before: Before) -> Option<Image<'_>> {
         match before {
             Before::Absent => None,
-            Before::Bytes(place) => Some(Image::Bytes(place.of(&self.bytes))),
+            Before::Bytes(span) => Some(Image::Bytes(span.of(&self.bytes))),
             Before::Apart(at) => self.apart.get(at as usize)?.as_ref().map(Image::Apart),
         }
     }
@@ -209,7 +209,7 @@ impl Bucket {
             }
         }
         let head = head_of(key.get(self.prefix.len()..).unwrap_or(&[]));
-        let key = last.unwrap_or_else(|| Place::append(&mut self.bytes, key));
+        let key = last.unwrap_or_else(|| BufferSpan::append(&mut self.bytes, key));
         let before = self.keep(before);
         self.heads.insert(chain.end, head);
         self.order.insert(chain.end, self.slots.len() as u32);
@@ -220,7 +220,7 @@ impl Bucket {
         let image = match before {
             None => return Before::Absent,
             Some(Image::Bytes(value)) if value.len() < APART_MIN => {
-                return Before::Bytes(Place::append(&mut self.bytes, value));
+                return Before::Bytes(BufferSpan::append(&mut self.bytes, value));
             }
             Some(Image::Bytes(value)) => BeforeImage::Here(value.into()),
             Some(Image::Apart(image)) => image.clone(),
@@ -239,10 +239,10 @@ impl Bucket {
         let Some(slot) = self.slot_mut(at) else { return };
         slot.stamp = Stamp::Active(stamp.clone());
         let old = slot.before;
-        if let (Some(Image::Bytes(value)), Before::Bytes(place)) = (before, old)
-            && value.len() == place.len as usize
+        if let (Some(Image::Bytes(value)), Before::Bytes(span)) = (before, old)
+            && value.len() == span.len as usize
         {
-            place.of_mut(&mut self.bytes).copy_from_slice(value);
+            span.of_mut(&mut self.bytes).copy_from_slice(value);
             return;
         }
         let new = self.keep(before);
@@ -251,7 +251,7 @@ impl Bucket {
         }
         match old {
             Before::Absent => {}
-            Before::Bytes(place) => self.holes += place.len as usize,
+            Before::Bytes(span) => self.holes += span.len as usize,
             Before::Apart(at) => {
                 let gone = self.apart.get_mut(at as usize).and_then(Option::take);
                 self.apart_bytes -= gone.as_ref().map_or(0, apart_bytes);
@@ -283,7 +283,7 @@ impl Bucket {
         new.heads.reserve_exact(places.len() + places.len() / 2);
         new.order.reserve_exact(places.len() + places.len() / 2);
         let len = places.clone().filter_map(|at| self.slot(at)).map(|slot| match slot.before {
-            Before::Bytes(place) => slot.key.len + place.len,
+            Before::Bytes(span) => slot.key.len + span.len,
             _ => slot.key.len,
         });
         // With room for a few more.
@@ -296,13 +296,13 @@ impl Bucket {
             };
             let key = match last {
                 Some((old, new)) if old == slot.key => new,
-                _ => Place::append(&mut new.bytes, slot.key.of(&self.bytes)),
+                _ => BufferSpan::append(&mut new.bytes, slot.key.of(&self.bytes)),
             };
             last = Some((slot.key, key));
             let before = match slot.before {
                 Before::Absent => Before::Absent,
-                Before::Bytes(place) => {
-                    Before::Bytes(Place::append(&mut new.bytes, place.of(&self.bytes)))
+                Before::Bytes(span) => {
+                    Before::Bytes(BufferSpan::append(&mut new.bytes, span.of(&self.bytes)))
                 }
                 Before::Apart(at) => match self.apart.get_mut(at as usize).and_then(Option::take) {
                     Some(image) => new.keep_apart(image),
@@ -377,7 +377,8 @@ impl Bucket {
         &mut self,
         timestamp: u64,
         places: Range<usize>,
-        (forward, max): (bool, usize),
+        forward: bool,
+        max: usize,
         out: &mut Window,
     ) {
         // If much of the bucket is needed, it is copied as a whole, from front to back.

@@ -63,15 +63,16 @@ impl VersionStore {
                 break;
             }
             let (given, taken) = tree.spill(file)?;
-            self.charge((given, taken));
-            self.charge(tree.merge(file, &self.horizon(), all)?);
+            self.charge(given, taken);
+            let (dropped, merged) = tree.merge(file, &self.horizon(), all)?;
+            self.charge(dropped, merged);
             moved = Some(moved.unwrap_or(0) + given);
         }
         Ok(moved)
     }
 
     /// Charges `taken` bytes, and returns `given` ones.
-    fn charge(&self, (given, taken): (usize, usize)) {
+    fn charge(&self, given: usize, taken: usize) {
         self.bytes.fetch_add(taken, Ordering::Relaxed);
         let before = self.bytes.fetch_sub(given, Ordering::Relaxed);
         debug_assert!(before >= given, "versions are charged before they are dropped");
@@ -91,7 +92,7 @@ impl VersionStore {
         let (horizon, trees) = (self.horizon(), self.trees.read().past_poison().clone());
         for tree in trees.values() {
             match tree.merge(file, &horizon, true) {
-                Ok(changed) => self.charge(changed),
+                Ok((given, taken)) => self.charge(given, taken),
                 Err(error) => tracing::debug!(%error, "the spill file keeps what is not needed"),
             }
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::io::SpillFile;
 use crate::txn::before_image::BeforeImage;
+use crate::txn::bounds::Bounds;
 use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::versions::reader::Reader;
 use crate::txn::versions::version::Image;
@@ -102,7 +103,8 @@ impl Model {
             wanted.reverse();
         }
         out.clear();
-        let more = self.versions.window(reader, TREE, (lower, upper), (forward, limit), &mut out);
+        let bounds = Bounds { lower, upper };
+        let more = self.versions.window(reader, TREE, bounds, forward, limit, &mut out);
         assert_eq!(more.unwrap(), wanted.len() >= limit);
         wanted.truncate(limit);
         let found: Vec<_> = out.iter().map(|(key, it)| (key.to_vec(), value_of(it))).collect();

@@ -32,10 +32,11 @@ pub(in crate::txn) type ReaderKey = (u64, u64);
 impl Reader {
     /// Returns a reader of the state committed at a timestamp, on behalf of `caller`.
     pub(in crate::txn) fn new(
-        (timestamp, number): ReaderKey,
+        key: ReaderKey,
         snapshot_epoch: u64,
         caller: &'static Location<'static>,
     ) -> Arc<Reader> {
+        let (timestamp, number) = key;
         debug_assert_eq!(snapshot_epoch % 2, 1, "a snapshot epoch is odd");
         let (thread, begun) = (std::thread::current(), Instant::now());
         let (lost, error) = (AtomicBool::new(false), OnceLock::new());

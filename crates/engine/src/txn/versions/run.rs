@@ -20,6 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::io::{Blocks, SpillError, SpillFile};
 use crate::page::varint::{put_bytes, put_varint, take_bytes, take_varint};
 use crate::txn::before_image::{BeforeImage, Pieces};
+use crate::txn::bounds::Bounds;
 use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::versions::version::{Image, Stamp, Version};
 
@@ -266,9 +267,10 @@ pub(super) struct RunCursor {
 impl RunCursor {
     pub(super) fn new(
         run: &Arc<Run>,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: Bounds<'_>,
         forward: bool,
     ) -> Result<RunCursor, SpillError> {
+        let Bounds { lower, upper } = bounds;
         let from = match lower {
             Bound::Unbounded => 0,
             Bound::Included(key) | Bound::Excluded(key) => run.block_of(key)?,

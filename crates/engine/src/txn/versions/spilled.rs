@@ -20,6 +20,7 @@ use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::{Mutex, RwLock};
 
 use crate::io::{SpillError, SpillFile};
+use crate::txn::bounds::Bounds;
 use crate::txn::commit_stamp::{COMMITTING, CommitStamp};
 use crate::txn::versions::bucket::Bucket;
 use crate::txn::versions::first_key::{FirstKey, Key};
@@ -104,10 +105,12 @@ impl Ranges {
     fn in_memory(
         &self,
         timestamp: u64,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
-        (forward, max): (bool, usize),
+        bounds: Bounds<'_>,
+        forward: bool,
+        max: usize,
         out: &mut Window,
     ) {
+        let Bounds { lower, upper } = bounds;
         let first = match lower {
             Bound::Included(key) | Bound::Excluded(key) => bucket_of(self, key),
             Bound::Unbounded => None,
@@ -128,7 +131,7 @@ impl Ranges {
                 Bound::Excluded(key) => bucket.chain_of(key).start,
                 Bound::Unbounded => bucket.len(),
             };
-            bucket.window(timestamp, begin..end, (forward, max), out);
+            bucket.window(timestamp, begin..end, forward, max, out);
             if out.len() >= max {
                 return;
             }
@@ -140,23 +143,24 @@ impl Ranges {
     fn window(
         &self,
         timestamp: u64,
-        bounds: (Bound<&[u8]>, Bound<&[u8]>),
-        (forward, limit): (bool, usize),
+        bounds: Bounds<'_>,
+        forward: bool,
+        limit: usize,
         out: &mut Window,
     ) -> Result<bool, SpillError> {
         let max = out.len() + limit;
         if self.runs.is_empty() {
-            self.in_memory(timestamp, bounds, (forward, max), out);
+            self.in_memory(timestamp, bounds, forward, max, out);
             return Ok(out.len() >= max);
         }
         let mut memory = Window::default();
-        self.in_memory(timestamp, bounds, (forward, limit), &mut memory);
+        self.in_memory(timestamp, bounds, forward, limit, &mut memory);
         // Behind the last key there may be others in memory.
         let last = if memory.len() < limit { None } else { memory.last() };
-        let bounds = match (last, forward) {
+        let bounds = match (last.map(Bound::Included), forward) {
             (None, _) => bounds,
-            (Some(last), true) => (bounds.0, Bound::Included(last)),
-            (Some(last), false) => (Bound::Included(last), bounds.1),
+            (Some(upper), true) => Bounds { upper, ..bounds },
+            (Some(lower), false) => Bounds { lower, ..bounds },
         };
         let cursor = |run| RunCursor::new(run, bounds, forward);
         let mut runs: Vec<RunCursor> = self.runs.iter().map(cursor).collect::<Result<_, _>>()?;
@@ -212,7 +216,8 @@ impl TreeVersions {
         key: &[u8],
         stamp: &Arc<CommitStamp>,
         before: Option<Image<'_>>,
-        (newest, total): (&AtomicU64, &AtomicUsize),
+        newest: &AtomicU64,
+        total: &AtomicUsize,
     ) {
         loop {
             let ranges = self.ranges.read().past_poison();
@@ -304,11 +309,12 @@ impl TreeVersions {
     pub(super) fn window(
         &self,
         timestamp: u64,
-        bounds: (Bound<&[u8]>, Bound<&[u8]>),
-        how: (bool, usize),
+        bounds: Bounds<'_>,
+        forward: bool,
+        limit: usize,
         out: &mut Window,
     ) -> Result<bool, SpillError> {
-        self.ranges.read().past_poison().window(timestamp, bounds, how, out)
+        self.ranges.read().past_poison().window(timestamp, bounds, forward, limit, out)
     }
 
     /// Drops the versions in memory for which `keep` returns `false`; see [`Bucket::retain`].
@@ -428,8 +434,7 @@ fn merge(
     level: u32,
     horizon: &Horizon,
 ) -> Result<Option<Run>, SpillError> {
-    let all = (Bound::Unbounded, Bound::Unbounded);
-    let cursors = runs.iter().map(|run| RunCursor::new(run, all, true));
+    let cursors = runs.iter().map(|run| RunCursor::new(run, Bounds::ALL, true));
     let mut cursors: Vec<RunCursor> = cursors.collect::<Result<_, _>>()?;
     let mut writer = RunWriter::new(file, level);
     let mut chain = Vec::new();

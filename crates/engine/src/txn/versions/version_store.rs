@@ -46,6 +46,7 @@ use millpond_base::sync::unmodelled::{Mutex, RwLock};
 use crate::io::SpillFile;
 use crate::pool::PoolError;
 use crate::pool::borrowed::pages_borrowed;
+use crate::txn::bounds::Bounds;
 use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
 use crate::txn::trees::Look;
@@ -137,8 +138,8 @@ pub(in crate::txn) struct VersionStore {
 }
 
 /// Returns `true` if no key can be between the bounds.
-fn is_empty(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
-    match (lower, upper) {
+fn is_empty(bounds: Bounds<'_>) -> bool {
+    match (bounds.lower, bounds.upper) {
         (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
         (
             Bound::Included(lower) | Bound::Excluded(lower),
@@ -257,7 +258,7 @@ impl VersionStore {
         stamp: &Arc<CommitStamp>,
         before: Option<Image<'_>>,
     ) {
-        self.tree(tree).put(key, stamp, before, (&self.newest, &self.bytes));
+        self.tree(tree).put(key, stamp, before, &self.newest, &self.bytes);
         if self.bytes() > self.limit
             && let Err(error) = self.spill()
         {
@@ -316,15 +317,16 @@ impl VersionStore {
         &self,
         reader: &Reader,
         tree: u32,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
-        (forward, limit): (bool, usize),
+        bounds: Bounds<'_>,
+        forward: bool,
+        limit: usize,
         out: &mut Window,
     ) -> Result<bool, TxnError> {
-        if is_empty(lower, upper) {
+        if is_empty(bounds) {
             return Ok(false);
         }
         let Some(tree) = self.tree_with_versions(tree) else { return Ok(false) };
-        let found = tree.window(reader.timestamp, (lower, upper), (forward, limit), out);
+        let found = tree.window(reader.timestamp, bounds, forward, limit, out);
         found.map_err(|error| reader.unreadable(error))
     }
 

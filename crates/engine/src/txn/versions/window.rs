@@ -5,19 +5,19 @@ use crate::txn::versions::version::Image;
 
 /// Position of a key or a value in a buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct BufferSpan {
     at: u32,
     pub(super) len: u32,
 }
 
-impl Place {
+impl BufferSpan {
     /// Appends `bytes` to `buffer`, which holds less than 4 GiB.
     #[inline]
-    pub(super) fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Place {
+    pub(super) fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> BufferSpan {
         debug_assert!(u32::try_from(buffer.len() + bytes.len()).is_ok(), "a small buffer");
         let at = buffer.len() as u32;
         buffer.extend_from_slice(bytes);
-        Place { at, len: bytes.len() as u32 }
+        BufferSpan { at, len: bytes.len() as u32 }
     }
 
     fn range(self) -> std::ops::Range<usize> {
@@ -36,20 +36,20 @@ impl Place {
     }
 
     /// Returns the place in a copy of the buffer that begins at `base`.
-    fn behind(self, base: u32) -> Place {
-        Place { at: self.at + base, ..self }
+    fn behind(self, base: u32) -> BufferSpan {
+        BufferSpan { at: self.at + base, ..self }
     }
 }
 
 /// A before image of a window.
 enum Copied {
     Absent,
-    Bytes(Place),
+    Bytes(BufferSpan),
     Apart(BeforeImage),
 }
 
 struct Row {
-    key: Place,
+    key: BufferSpan,
     before: Copied,
     ended: u64,
 }
@@ -79,10 +79,10 @@ impl Window {
     /// Appends a key.
     #[inline]
     pub(super) fn push(&mut self, key: &[u8], before: Option<Image<'_>>, ended: u64) {
-        let key = Place::append(&mut self.bytes, key);
+        let key = BufferSpan::append(&mut self.bytes, key);
         let before = match before {
             None => Copied::Absent,
-            Some(Image::Bytes(value)) => Copied::Bytes(Place::append(&mut self.bytes, value)),
+            Some(Image::Bytes(value)) => Copied::Bytes(BufferSpan::append(&mut self.bytes, value)),
             Some(Image::Apart(image)) => Copied::Apart(image.clone()),
         };
         self.rows.push(Row { key, before, ended });
@@ -90,12 +90,18 @@ impl Window {
 
     /// Copies a buffer for [`Window::push_copied`], and returns the beginning of the copy.
     pub(super) fn copy(&mut self, buffer: &[u8]) -> u32 {
-        Place::append(&mut self.bytes, buffer).at
+        BufferSpan::append(&mut self.bytes, buffer).at
     }
 
     /// Appends a key and a before image of a buffer whose copy begins at `base`.
     #[inline]
-    pub(super) fn push_copied(&mut self, base: u32, key: Place, before: Place, ended: u64) {
+    pub(super) fn push_copied(
+        &mut self,
+        base: u32,
+        key: BufferSpan,
+        before: BufferSpan,
+        ended: u64,
+    ) {
         let (key, before) = (key.behind(base), Copied::Bytes(before.behind(base)));
         self.rows.push(Row { key, before, ended });
     }
@@ -116,7 +122,7 @@ impl Window {
     pub(in crate::txn) fn before(&self, row: usize) -> Option<Image<'_>> {
         match &self.rows.get(row)?.before {
             Copied::Absent => None,
-            Copied::Bytes(place) => Some(Image::Bytes(place.of(&self.bytes))),
+            Copied::Bytes(span) => Some(Image::Bytes(span.of(&self.bytes))),
             Copied::Apart(image) => Some(Image::Apart(image)),
         }
     }
