@@ -16,8 +16,9 @@ use crate::pool::buffer_pool::Pool;
 use crate::pool::frame::{FrameHeader, State};
 use crate::pool::guard::Write;
 use crate::pool::jump::{Jump, Try};
+use crate::pool::mini_transaction::MiniTransaction;
 use crate::pool::options::PoolStrategy;
-use crate::pool::pages::{MiniTransaction, NewPage};
+use crate::pool::pages::NewPage;
 use crate::stats::counters::Counter;
 use crate::stats::thread_slot::thread_slot;
 

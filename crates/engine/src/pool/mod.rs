@@ -33,7 +33,7 @@
 //! obtained from the guard of its parent:
 //!
 //! 1. *Begin.* [`Pages::run`] (`pages.rs`) starts a mini-transaction and enters the epoch.
-//! 2. *Fix.* [`Read::child`] (`guard.rs`) follows a swip through `translate`
+//! 2. *Fix.* [`Read::child`] (`pages.rs`) follows a swip through `translate`
 //!    (`translation/resolve.rs`). A hot page: the child's version is read, or its latch taken, and
 //!    the parent is validated once more. A page in the cooling stage is made hot first. Any other
 //!    ends the mini-transaction with a [`Jump`], and `settle_jump` (`translation/fetch.rs`) loads
@@ -89,10 +89,10 @@ pub use hint::PageHint;
 pub use jump::{Cold, Jump, Load, Ordered, Try};
 pub use kind::{ANCHOR_STAMP, ANCHOR_SWIP, Kind, NoSwips};
 pub use latch::{Latch, Latched, Latching, Optimistic, Unlatched};
-pub use mini_transaction::Actor;
+pub use mini_transaction::{Actor, MiniTransaction, PageMemory, References};
 pub use moving::{Moved, Walk};
 pub use options::{EvictionMode, PoolOptions, PoolStrategy, SyncMode};
-pub use pages::{MiniTransaction, NewPage, Pages, References};
+pub use pages::{NewPage, Pages};
 pub use recording::storage_recorder::{StorageRecorder, StorageRequest, StorageSink};
 pub use replacement::evictor::Evicted;
 pub use replacement::policy_host::{HitDelivery, HostedPolicy, HostingError};

@@ -35,8 +35,9 @@ use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::Try;
+use crate::pool::mini_transaction::MiniTransaction;
 use crate::pool::options::PoolStrategy;
-use crate::pool::pages::{MiniTransaction, NewPage, Pages};
+use crate::pool::pages::{NewPage, Pages};
 use crate::pool::swip::Swip;
 
 /// Position of a walk through a structure that moves pages to ids below a bound.

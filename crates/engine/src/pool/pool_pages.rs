@@ -14,9 +14,9 @@ use crate::pool::hint::PageHint;
 use crate::pool::jump::{Jump, Ordered, Try};
 use crate::pool::kind::{ANCHOR_SWIP, OWNER_UNKNOWN};
 use crate::pool::latch::Latching;
-use crate::pool::mini_transaction::RedoLog;
+use crate::pool::mini_transaction::{MiniTransaction, PageMemory, RedoLog, References};
 use crate::pool::options::PoolStrategy;
-use crate::pool::pages::{MiniTransaction, NewPage, Pages, References};
+use crate::pool::pages::{NewPage, Pages};
 use crate::pool::reserved::Reserved;
 use crate::pool::swip::Swip;
 use crate::pool::translation::fetch::{AHEAD_PART, FRAMES_KEPT};
@@ -24,12 +24,10 @@ use crate::stats::Statistics;
 use crate::stats::counters::Counter;
 use crate::stats::thread_slot::thread_slot;
 
-impl<M: PoolStrategy> Pages for Pool<M> {
+impl<M: PoolStrategy> PageMemory for Pool<M> {
     type Latching = M::Latching;
     type Local = usize;
     type Log = RedoLog;
-
-    const OVERLAPS: bool = M::SWIZZLES && <M::Latching as Latching>::OPTIMISTIC && !M::RECORDS;
 
     #[inline(always)]
     fn statistics(&self) -> Option<&Statistics> {
@@ -91,6 +89,10 @@ impl<M: PoolStrategy> Pages for Pool<M> {
     fn over(&self, slot: usize) {
         self.starvation.end(&self.memory, slot);
     }
+}
+
+impl<M: PoolStrategy> Pages for Pool<M> {
+    const OVERLAPS: bool = M::SWIZZLES && <M::Latching as Latching>::OPTIMISTIC && !M::RECORDS;
 
     #[inline(always)]
     fn child<'o>(&'o self, parent: &Read<'o, Self>, at: usize, mark: Mark) -> Try<Read<'o, Self>> {

@@ -23,8 +23,8 @@ use crate::pool::jump::{Cold, Jump, Ordered, Try};
 use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::latch::Latching;
 use crate::pool::memory::frame_page;
-use crate::pool::mini_transaction::NoLog;
-use crate::pool::pages::{MiniTransaction, NewPage, Pages, References};
+use crate::pool::mini_transaction::{MiniTransaction, NoLog, PageMemory, References};
+use crate::pool::pages::{NewPage, Pages};
 use crate::pool::swip::Swip;
 use crate::pool::translation::resolve::null_swip;
 use crate::pool::twin::twin_memory::TwinMemory;
@@ -116,12 +116,10 @@ impl<L: Latching> Twin<L> {
     }
 }
 
-impl<L: Latching> Pages for Twin<L> {
+impl<L: Latching> PageMemory for Twin<L> {
     type Latching = L;
     type Local = ();
     type Log = NoLog;
-
-    const OVERLAPS: bool = L::OPTIMISTIC;
 
     #[inline(always)]
     fn page_size(&self) -> usize {
@@ -152,6 +150,10 @@ impl<L: Latching> Pages for Twin<L> {
         }
         Ok(false)
     }
+}
+
+impl<L: Latching> Pages for Twin<L> {
+    const OVERLAPS: bool = L::OPTIMISTIC;
 
     #[inline(always)]
     fn child<'o>(&'o self, parent: &Read<'o, Self>, at: usize, _: Mark) -> Try<Read<'o, Self>> {
