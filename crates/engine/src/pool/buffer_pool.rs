@@ -13,24 +13,19 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use millpond_base::{FrameId, Mark, PageId};
-use millpond_policies::contract::{Access, Frames, HitHook, HitOn, TickSource};
+use millpond_policies::contract::{self, Access, HitHook, HitOn, TickSource};
 
 use crate::log::Log;
-use crate::page::{PageType, View};
+use crate::page::PageType;
 use crate::pool::anchors::Anchors;
-use crate::pool::epoch::{Epochs, Reclamation};
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, POLICY_LINE, State};
 use crate::pool::kind::{Kind, Kinds};
 use crate::pool::latch::Latching;
-use crate::pool::memory::ahead::Ahead;
-use crate::pool::memory::frame_page;
-use crate::pool::memory::free_list::FreeLists;
-use crate::pool::memory::numa::Nodes;
-use crate::pool::memory::region::FrameMemory;
+use crate::pool::memory::frames::Frames;
 use crate::pool::mini_transaction::RedoLog;
 use crate::pool::options::{EvictionMode, FRAMES_MIN, PoolOptions, PoolStrategy};
 use crate::pool::page_ids::PageIds;
@@ -43,7 +38,6 @@ use crate::pool::replacement::policy_host::{HostedPolicy, PolicyHost};
 use crate::pool::replacement::scanned::Scanned;
 use crate::pool::starvation::StarvationGuard;
 use crate::pool::storage::Storage;
-use crate::pool::swip::Swip;
 use crate::pool::sync::event::Event;
 use crate::pool::translation::in_flight::InFlight;
 use crate::pool::translation::page_table::PageTable;
@@ -56,12 +50,8 @@ use crate::stats::thread_slot::thread_slot;
 /// The buffer pool.
 pub struct Pool<M: PoolStrategy> {
     // Read, or may be read, by each reference to a page.
-    /// Headers and pages; mapped until the pool is dropped, at addresses that swips hold.
-    pub(crate) memory: FrameMemory,
-    /// Bytes of a page, as storage has them.
-    pub(crate) page_size: usize,
-    /// `None`: frames are reused at once ([`Reclamation::Version`]).
-    pub(crate) epochs: Option<Epochs>,
+    /// The memory of all frames, and those without a page.
+    pub(in crate::pool) frames: Frames,
     /// Parameters of the policy's hot half; those of the cold half in `policy_host`.
     pub(crate) params: <M::Hook as HitHook>::Params,
     /// Which end of an access the policy counts.
@@ -77,10 +67,6 @@ pub struct Pool<M: PoolStrategy> {
     pub(crate) kinds: Kinds,
 
     // Needed only when a page is loaded, created, evicted or deleted.
-    /// Every frame without a page, except those that a thread just took.
-    pub(crate) free: FreeLists,
-    /// Tracks the populated part of the memory of frames that were never used.
-    pub(crate) ahead: Ahead,
     /// The cold half of the policy. It knows the pages in state hot or cooling, and no others.
     pub(crate) policy_host: PolicyHost<M::Hook>,
     policy: &'static str,
@@ -123,10 +109,6 @@ pub(crate) struct Sleep {
     pub(crate) work: Event,
     /// Evictors that are called one by one.
     pub(crate) evictor_threads: EvictorThreads,
-    /// Signalled when frames became free.
-    pub(crate) frames: Event,
-    /// Signalled when more memory is to be populated.
-    pub(crate) memory: Event,
 }
 
 impl<M: PoolStrategy> Pool<M> {
@@ -151,19 +133,10 @@ impl<M: PoolStrategy> Pool<M> {
             options.background_writer = false;
             options.evictors = EvictionMode::Worker;
         }
-        let memory = FrameMemory::map(options.frames, page_size)?;
-        let zeroed = M::Hook::zeroed(&hosted.params);
-        memory.initialise_metas(zeroed, || M::Hook::fresh(&hosted.params))?;
-        let nodes = Nodes::find(options.nodes);
-        nodes.bind(&memory);
-        if options.prefault {
-            memory.prefault();
-        }
-        let free = FreeLists::new(options.frames, nodes);
+        let frames = Frames::map::<M::Hook>(&options, page_size, &hosted.params)?;
         let evictions_per_tick = hosted.policy_host.evictions_per_tick();
         Ok(Pool {
-            page_size,
-            epochs: (options.reclamation == Reclamation::Epoch).then(Epochs::new),
+            frames,
             params: hosted.params,
             hit_on: hosted.policy_host.hit_on(),
             clock: PolicyClock::new(options.references_per_tick, evictions_per_tick),
@@ -171,8 +144,6 @@ impl<M: PoolStrategy> Pool<M> {
             table: PageTable::new(if M::HAS_TABLE { options.frames } else { 2 }),
             redo: RedoLog::default(),
             kinds: Kinds::new(),
-            ahead: Ahead::new(free.parts()),
-            free,
             policy_host: hosted.policy_host,
             policy: hosted.name,
             in_flight: InFlight::default(),
@@ -188,7 +159,6 @@ impl<M: PoolStrategy> Pool<M> {
             sleep: Sleep::default(),
             recorder: Recorder::default(),
             storage_recorder: StorageRecorder::default(),
-            memory,
             options,
             _strategy: PhantomData,
         })
@@ -209,7 +179,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Returns whether the swips of the page in `parent`, which this thread holds, can be found.
     /// If not, nothing is written any more: pointers in such a page would reach storage.
     pub(crate) fn knows_swips_of(&self, parent: NonNull<FrameHeader>) -> bool {
-        !M::SWIZZLES || self.kinds.finds_swips_of(self.view(parent))
+        !M::SWIZZLES || self.kinds.finds_swips_of(self.frames.view(parent))
     }
 
     /// Returns the page ids that were allocated in storage ahead of need.
@@ -223,17 +193,22 @@ impl<M: PoolStrategy> Pool<M> {
     /// # Errors
     /// The error of the operating system.
     pub fn forbid_writes(&self, forbid: bool) -> std::io::Result<()> {
-        self.memory.forbid_writes(forbid)
+        self.frames.memory().forbid_writes(forbid)
     }
 
     /// Returns the number of frames.
     pub fn frames(&self) -> u32 {
-        self.memory.frames()
+        self.frames.memory().frames()
     }
 
     /// Returns the number of frames that hold no page, a moment ago.
     pub fn frames_free(&self) -> u32 {
-        self.free.len()
+        self.frames.free()
+    }
+
+    /// Returns whether the pool's threads are to end.
+    pub(crate) fn is_over(&self) -> bool {
+        self.sleep.stop.load(Ordering::Acquire)
     }
 
     /// Returns the policy's name.
@@ -268,47 +243,18 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Returns the policy lines of all frames.
     #[inline(always)]
-    pub(crate) fn metas(&self) -> Frames<'_, M::Hook> {
+    pub(crate) fn metas(&self) -> contract::Frames<'_, M::Hook> {
         // SAFETY: every frame's policy line holds a `Meta`, written or zeros that are one, which is
         // shared only; the memory stays mapped while the pool is borrowed. A `Meta` without size
         // needs none.
         unsafe {
-            let first = self.memory.start().add(POLICY_LINE);
-            Frames::strided(first.as_ptr(), self.memory.stride(), self.memory.frames())
+            let first = self.frames.memory().start().add(POLICY_LINE);
+            contract::Frames::strided(
+                first.as_ptr(),
+                self.frames.memory().stride(),
+                self.frames.memory().frames(),
+            )
         }
-    }
-
-    /// Returns the page of a frame or an anchor, to be read raw.
-    #[inline]
-    pub(crate) fn view(&self, frame: NonNull<FrameHeader>) -> View<'_> {
-        // SAFETY: a frame or an anchor of this pool, followed by its page, mapped while the pool
-        // is borrowed.
-        unsafe { frame_page::view(frame, self.page_size) }
-    }
-
-    /// Returns the header of a frame or an anchor.
-    #[inline]
-    pub(crate) fn header(&self, frame: NonNull<FrameHeader>) -> &FrameHeader {
-        // SAFETY: frames and anchors of this pool stay mapped while the pool is borrowed, and are
-        // made of atomics. All addresses come from swips that were validated, or from headers.
-        unsafe { frame.as_ref() }
-    }
-
-    /// Returns the page of a frame that this thread holds exclusively.
-    #[expect(clippy::mut_from_ref, reason = "the exclusive latch is the permission")]
-    pub(crate) fn bytes(&self, frame: NonNull<FrameHeader>) -> &mut [u8] {
-        debug_assert!(self.header(frame).latch.is_exclusive());
-        // SAFETY: the caller holds the frame's latch exclusively (it is a free or loading frame of
-        // its own, or a guard's); readers read raw and validate.
-        unsafe { frame_page::bytes_mut(frame, self.page_size) }
-    }
-
-    /// Stores the swip at `at` in the page of `frame`, which this thread holds exclusively, in one
-    /// piece.
-    pub(crate) fn set_swip(&self, frame: NonNull<FrameHeader>, at: usize, word: Swip) {
-        debug_assert!(self.header(frame).latch.is_exclusive());
-        // SAFETY: a frame or an anchor of this pool; the caller holds its latch exclusively.
-        unsafe { frame_page::store_swip(frame, self.page_size, at, word) }
     }
 
     /// Returns the time of the policy's clock. With `reference`, the clock counts one more
@@ -335,30 +281,28 @@ impl<M: PoolStrategy> Pool<M> {
         self.clock.count_evictions(count, counts);
     }
 
+    /// Returns the header of frame `id`.
+    pub(crate) fn frame(&self, id: FrameId) -> Option<&FrameHeader> {
+        self.frames.memory().header(id)
+    }
+
     /// Returns the frames that hold a page, in order: for checks, when nothing else runs.
     pub fn resident(&self) -> Vec<FrameId> {
-        let holds = |id: &FrameId| {
-            let state = self.memory.header(*id).map(FrameHeader::state);
-            matches!(state, Some(State::Hot | State::Cooling))
-        };
-        (0..self.frames()).map(FrameId).filter(holds).collect()
+        let headers = self.frames.headers();
+        let held = headers.filter(|(_, h)| matches!(h.state(), State::Hot | State::Cooling));
+        held.map(|(id, _)| id).collect()
     }
 
     /// Counts the frames in each state: a walk over all headers.
     pub fn census(&self) -> HashMap<State, u32> {
         let mut census = HashMap::new();
-        for id in (0..self.frames()).map(FrameId) {
-            if let Some(header) = self.memory.header(id) {
-                *census.entry(header.state()).or_default() += 1;
-            }
-        }
+        self.frames.headers().for_each(|(_, h)| *census.entry(h.state()).or_default() += 1);
         census
     }
 
     /// Counts the frames whose page must be written: a walk over all headers.
     pub fn frames_dirty(&self) -> u32 {
-        let dirty = |id: &u32| self.memory.header(FrameId(*id)).is_some_and(FrameHeader::is_dirty);
-        (0..self.frames()).filter(dirty).count() as u32
+        self.frames.headers().filter(|(_, header)| header.is_dirty()).count() as u32
     }
 
     /// Checks the policy's invariants, when nothing else runs.

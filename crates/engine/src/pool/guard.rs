@@ -62,8 +62,8 @@ impl<'o, P: PageMemory> Read<'o, P> {
     /// Begins to read `frame`.
     ///
     /// # Safety
-    /// `frame` must be a frame or an anchor of the memory of `mtr`. The caller checks afterwards that
-    /// it holds the wanted page.
+    /// `frame` must be a frame or an anchor of the memory of `mtr`. The caller checks afterwards
+    /// that it holds the wanted page.
     #[inline(always)]
     pub(crate) unsafe fn begin(
         mtr: &'o MiniTransaction<'o, P>,

@@ -23,12 +23,12 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
 
     #[inline]
     fn page_changes(pool: &Pool<M>, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
-        let header = pool.header(frame);
+        let header = pool.frames.header(frame);
         let Some(page) = header.page() else { return };
         debug_assert!(header.latch.is_exclusive(), "a page changes under its exclusive latch");
         let begin = || header.begin_logged_change(|| pool.redo.tail()) && pool.logs_images;
         let copy = |arena: &mut Vec<u8>| {
-            pool.view(frame).copy_to(0, pool.page_size, arena);
+            pool.frames.view(frame).copy_to(0, pool.frames.page_size(), arena);
         };
         changes.page_changes(frame, page, begin, copy);
     }
@@ -40,7 +40,7 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
         frame: NonNull<FrameHeader>,
         redo: impl FnOnce(&mut Vec<u8>),
     ) {
-        let header = pool.header(frame);
+        let header = pool.frames.header(frame);
         let Some(page) = header.page() else { return };
         debug_assert!(header.latch.is_exclusive(), "a page changes under its exclusive latch");
         let begin = || header.begin_logged_change(|| pool.redo.tail()) && pool.logs_images;
@@ -48,12 +48,12 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
     }
 
     fn page_allocated(pool: &Pool<M>, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
-        let Some(page) = pool.header(frame).page() else { return };
+        let Some(page) = pool.frames.header(frame).page() else { return };
         changes.page_allocated(frame, page);
     }
 
     fn page_freed(pool: &Pool<M>, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
-        let Some(page) = pool.header(frame).page() else { return };
+        let Some(page) = pool.frames.header(frame).page() else { return };
         changes.page_freed(frame, page);
     }
 
@@ -70,7 +70,7 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
             debug_assert!(appended.start < appended.end, "LSNs grow");
             for changed in held() {
                 debug_assert!(
-                    changed.is_freed() || pool.header(changed.frame()).is_dirty(),
+                    changed.is_freed() || pool.frames.header(changed.frame()).is_dirty(),
                     "a page that changed is dirty"
                 );
                 pool.set_page_lsn(changed.frame(), appended.end);
@@ -80,7 +80,7 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
             if changed.is_freed() {
                 pool.free_page(changed.frame());
             } else {
-                pool.header(changed.frame()).latch.release_exclusive();
+                pool.frames.header(changed.frame()).latch.release_exclusive();
             }
         }
         changes.recycle();
@@ -90,22 +90,22 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
 
 impl<M: PoolStrategy> PageCopies for Pool<M> {
     fn image(&self, frame: NonNull<FrameHeader>, copy: &mut Vec<u8>) {
-        let view = self.view(frame);
-        view.copy_to(0, self.page_size, copy);
+        let view = self.frames.view(frame);
+        view.copy_to(0, self.frames.page_size(), copy);
         if M::SWIZZLES
             && !planted!(SwipLoggedAsPointer)
             && let Some(kind) = self.kinds.of(view)
         {
             kind.swips(view, &mut |at| {
-                self.unswizzle_copy(view, copy, at);
+                self.frames.unswizzle_copy(view, copy, at);
                 true
             });
         }
     }
 
     fn after(&self, frame: NonNull<FrameHeader>, before: &[u8], copy: &mut Vec<u8>) {
-        let view = self.view(frame);
-        view.copy_to(0, self.page_size, copy);
+        let view = self.frames.view(frame);
+        view.copy_to(0, self.frames.page_size(), copy);
         if !M::SWIZZLES {
             return;
         }
@@ -126,7 +126,7 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
             let is_same = before.get(at..at + 8) == copy.get(at..at + 8)
                 && (swips.binary_search(&at).is_ok() || planted!(StaleSwipNotLogged));
             if !is_same {
-                self.unswizzle_copy(view, copy, at);
+                self.frames.unswizzle_copy(view, copy, at);
             }
             true
         });
@@ -178,8 +178,8 @@ impl<M: PoolStrategy> Pool<M> {
     /// Sets the LSN of the page in `frame`, which is latched exclusively: the end of the last
     /// record about it.
     fn set_page_lsn(&self, frame: NonNull<FrameHeader>, lsn: Lsn) {
-        let header = self.header(frame);
-        let bytes = self.bytes(frame);
+        let header = self.frames.header(frame);
+        let bytes = self.frames.bytes(frame);
         // Not compared with the page's own LSN: a store that got a new log, as a backup does, keeps
         // the LSNs of the old one.
         debug_assert!(header.rec_lsn() < lsn, "its records begin before the last one ends");

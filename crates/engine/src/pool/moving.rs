@@ -126,7 +126,7 @@ impl<M: PoolStrategy> Pool<M> {
     pub fn move_on(&self, anchor: Anchor, walk: &mut Walk) -> Result<Moved, PoolError> {
         let (mut seen, mut tries) = (Seen::default(), 0);
         loop {
-            self.make_log_room(2 * self.page_size)?;
+            self.make_log_room(2 * self.frames.page_size())?;
             let done = self.run(|mtr| {
                 tries += 1;
                 if tries > Self::MOVE_TRIES {
@@ -195,7 +195,7 @@ impl<M: PoolStrategy> Pool<M> {
     fn see(&self, node: &Read<'_, Self>, seen: &mut Seen) -> Try<()> {
         seen.page.clear();
         seen.swips.clear();
-        node.view().copy_to(0, self.page_size, &mut seen.page);
+        node.view().copy_to(0, self.frames.page_size(), &mut seen.page);
         node.validate()?;
         let view = View::of(&seen.page);
         if let Some(kind) = self.kinds.of(view) {

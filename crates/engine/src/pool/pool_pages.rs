@@ -35,7 +35,7 @@ impl<M: PoolStrategy> PageMemory for Pool<M> {
     }
 
     fn page_size(&self) -> usize {
-        self.page_size
+        self.frames.page_size()
     }
 
     #[inline]
@@ -58,16 +58,12 @@ impl<M: PoolStrategy> PageMemory for Pool<M> {
 
     #[inline(always)]
     fn enter(&self, slot: usize) {
-        if let Some(epochs) = &self.epochs {
-            epochs.enter(slot);
-        }
+        self.frames.enter(slot);
     }
 
     #[inline(always)]
     fn leave(&self, slot: usize, made: References, done: bool) {
-        if let Some(epochs) = &self.epochs {
-            epochs.leave(slot);
-        }
+        self.frames.leave(slot);
         let here = self.statistics.counters.of(slot);
         if done {
             here.add(Counter::References, made.all());
@@ -87,7 +83,7 @@ impl<M: PoolStrategy> PageMemory for Pool<M> {
 
     #[cold]
     fn over(&self, slot: usize) {
-        self.starvation.end(&self.memory, slot);
+        self.starvation.end(self.frames.memory(), slot);
     }
 }
 
@@ -125,9 +121,9 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         hint: PageHint,
         mark: Mark,
     ) -> Option<Write<'o, Self>> {
-        let frame = self.memory.frame(hint.frame())?;
+        let frame = self.frames.memory().frame(hint.frame())?;
         // Mostly the hint fits; if not, no other thread is disturbed by a latch.
-        if !hint.fits(self.header(frame)) {
+        if !hint.fits(self.frames.header(frame)) {
             return None;
         }
         // SAFETY: a frame of this pool. Whether it holds the page is checked under the latch.
@@ -147,8 +143,8 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         hint: PageHint,
         mark: Mark,
     ) -> Option<Read<'o, Self>> {
-        let frame = self.memory.frame(hint.frame())?;
-        if !hint.fits(self.header(frame)) {
+        let frame = self.frames.memory().frame(hint.frame())?;
+        if !hint.fits(self.frames.header(frame)) {
             return None;
         }
         // SAFETY: a frame of this pool. Whether it holds the page is checked afterwards, and what
@@ -185,7 +181,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         if !word.is_swizzled() {
             return word.page();
         }
-        word.frame().and_then(|frame| self.header(frame).page()).unwrap_or_default()
+        word.frame().and_then(|frame| self.frames.header(frame).page()).unwrap_or_default()
     }
 
     fn adopt(&self, word: Swip, parent: NonNull<FrameHeader>) {
@@ -193,7 +189,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
             && word.is_swizzled()
             && let Some(child) = word.frame()
         {
-            self.header(child).set_parent(Some(parent));
+            self.frames.header(child).set_parent(Some(parent));
             self.knows_swips_of(parent);
         }
     }
@@ -202,7 +198,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         if M::SWIZZLES {
             return word.is_swizzled();
         }
-        matches!(self.table.find(&self.memory, word.page()), Ok(Some(_)))
+        matches!(self.table.find(self.frames.memory(), word.page()), Ok(Some(_)))
     }
 
     fn order_reads<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) -> Ordered {
@@ -215,7 +211,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
     }
 
     fn ahead_max(&self) -> usize {
-        if self.reads_ahead() { self.frames() as usize / AHEAD_PART } else { 0 }
+        if self.reads_ahead() { self.frames.count() as usize / AHEAD_PART } else { 0 }
     }
 
     fn make_ready(&self, pages: u32) -> Result<(), PoolError> {
@@ -248,7 +244,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
             let parent = unsafe { Write::begin(mtr, anchor) }?;
             let root = mtr.allocate(new)?;
             let word = root.swip();
-            self.set_swip(anchor, ANCHOR_SWIP, word);
+            self.frames.set_swip(anchor, ANCHOR_SWIP, word);
             mtr.adopt(word, &parent);
             mtr.orphaned(root.id(), OrphanRoot { kind: new.kind.0, stamp: 0 });
             Ok(root.id())

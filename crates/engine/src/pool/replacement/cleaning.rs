@@ -44,7 +44,7 @@ impl<M: PoolStrategy> LiveHost<'_, M> {
     pub(super) fn leaves(&mut self, page: PageId, header: &FrameHeader) -> bool {
         let (pool, frame) = (self.pool, header.id());
         let stands_by = self.keeps && pool.in_flight.begin_standing_by(page);
-        if M::HAS_TABLE && !pool.table.try_remove(&pool.memory, page, frame) {
+        if M::HAS_TABLE && !pool.table.try_remove(pool.frames.memory(), page, frame) {
             if stands_by {
                 pool.in_flight.end(page);
             }
@@ -76,7 +76,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Returns the number of frames that can be had without evicting; a moment old.
     #[inline]
     pub(crate) fn frames_ready(&self) -> u32 {
-        let free = self.free.len();
+        let free = self.frames.free();
         if self.cleans() { free + self.in_flight.standing_by() } else { free }
     }
 
@@ -93,7 +93,7 @@ impl<M: PoolStrategy> Pool<M> {
         if !IS_MODEL && next_look.is_some_and(|next| begun < next) {
             return false;
         }
-        let excess = rule.excess(self.frames(), self.frames_dirty());
+        let excess = rule.excess(self.frames.count(), self.frames_dirty());
         *next_look = Some(Instant::now() + begun.elapsed() * LOOKS_PART);
         self.cleaners.excess.store(excess, Ordering::Relaxed);
         excess > 0
@@ -131,12 +131,14 @@ impl<M: PoolStrategy> Pool<M> {
         }
         let mut all = frames.to_vec();
         let mut seen: HashSet<FrameId> = frames.iter().copied().collect();
-        for page in frames.iter().filter_map(|id| self.memory.header(*id)?.page()) {
+        for page in frames.iter().filter_map(|id| self.frames.memory().header(*id)?.page()) {
             each_neighbour(page.0, |neighbour| {
-                let Ok(Some(frame)) = self.table.find(&self.memory, PageId(neighbour)) else {
+                let Ok(Some(frame)) = self.table.find(self.frames.memory(), PageId(neighbour))
+                else {
                     return false;
                 };
-                let is_dirty = self.memory.header(frame).is_some_and(FrameHeader::is_dirty);
+                let is_dirty =
+                    self.frames.memory().header(frame).is_some_and(FrameHeader::is_dirty);
                 if is_dirty && seen.insert(frame) {
                     all.push(frame);
                 }
@@ -155,13 +157,13 @@ impl<M: PoolStrategy> Pool<M> {
         for (page, frame) in kept {
             self.in_flight.stand_by(*page, *frame);
         }
-        self.sleep.frames.signal();
+        self.frames.signal_freed();
     }
 
     /// Makes a page that stood by in `frame` one that arrived; this thread claimed its entry.
     pub(crate) fn rescue(&self, frame: FrameId, page: PageId, mark: Mark) -> Option<Arrived> {
-        let frame = self.memory.frame(frame)?;
-        let header = self.header(frame);
+        let frame = self.frames.memory().frame(frame)?;
+        let header = self.frames.header(frame);
         // A sampling evictor, or a reader that is late, may hold it for a moment.
         while !header.latch.exclusive() {
             millpond_base::sync::thread::yield_now();
@@ -179,7 +181,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// whether there was one.
     pub(crate) fn drop_oldest(&self) -> bool {
         let Some(frame) = self.in_flight.oldest_standing_by() else { return false };
-        self.free_frames(&[frame]);
+        self.frames.give_back_evicted(&[frame], self.counters());
         true
     }
 }

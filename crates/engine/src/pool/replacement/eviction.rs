@@ -141,7 +141,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
     /// Returns whether latches refuse everything. The threads that hold them may be waiting for the
     /// policy host, to admit a page below a latched parent: the round must end for them to proceed.
     fn is_shut_out(&self) -> bool {
-        self.latched >= self.pool.frames().saturating_mul(2).saturating_add(64)
+        self.latched >= self.pool.frames.count().saturating_mul(2).saturating_add(64)
     }
 
     /// Latches the parent of `header`'s page, if it still is the parent then.
@@ -150,8 +150,8 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         header: &FrameHeader,
     ) -> Result<(NonNull<FrameHeader>, Held<'a>), RefusalReason> {
         let parent = header.parent().ok_or(RefusalReason::Changed)?;
-        let held =
-            Held::try_new::<M::Latching>(self.pool.header(parent)).ok_or(RefusalReason::Latched)?;
+        let held = Held::try_new::<M::Latching>(self.pool.frames.header(parent))
+            .ok_or(RefusalReason::Latched)?;
         if header.parent() == Some(parent) {
             Ok((parent, held))
         } else {
@@ -163,7 +163,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
     /// several. With `hot`, children in the cooling stage do not count.
     fn child(&mut self, frame: NonNull<FrameHeader>, hot: bool) -> Option<FrameId> {
         let pool = self.pool;
-        let view = pool.view(frame);
+        let view = pool.frames.view(frame);
         let kind = pool.kinds.of(view)?;
         let (mut chosen, mut seen, random) = (None, 0usize, &mut self.random);
         kind.swips(view, &mut |at| {
@@ -178,21 +178,22 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
             }
             true
         });
-        chosen.map(|child| pool.header(child).id())
+        chosen.map(|child| pool.frames.header(child).id())
     }
 
     /// Returns whether it is an inner page of a tree where those are never evicted (gilbert 2.4.1).
     /// Read without a latch: a page that becomes one meanwhile has children, which have to go
     /// first.
     fn stays(&self, frame: NonNull<FrameHeader>) -> bool {
-        let is_inner = || PageHeader::type_in(self.pool.view(frame)) == PageType::BTREE_INNER;
+        let is_inner =
+            || PageHeader::type_in(self.pool.frames.view(frame)) == PageType::BTREE_INNER;
         M::SWIZZLES && M::HAS_TABLE && is_inner()
     }
 
     /// Evicts a swizzled victim, or returns the reason for a refusal.
     fn unswizzle(&mut self, frame: NonNull<FrameHeader>) -> Result<OfferOutcome, RefusalReason> {
         let pool = self.pool;
-        let header = pool.header(frame);
+        let header = pool.frames.header(frame);
         if self.stays(frame) {
             return Err(RefusalReason::Permanent);
         }
@@ -209,7 +210,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         if !self.leaves(page, header) {
             return Err(RefusalReason::Latched);
         }
-        pool.set_swip(parent, at, Swip::evicted(page));
+        pool.frames.set_swip(parent, at, Swip::evicted(page));
         header.set_parent(None);
         header.set_page(None);
         header.become_state(State::Evicted);
@@ -226,7 +227,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         frame: NonNull<FrameHeader>,
     ) -> Result<OfferOutcome, RefusalReason> {
         let pool = self.pool;
-        let header = pool.header(frame);
+        let header = pool.frames.header(frame);
         let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
         self.still_evictable(header)?;
         let page = header.page().ok_or(RefusalReason::Changed)?;
@@ -252,7 +253,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
 
     fn try_cool(&mut self, frame: NonNull<FrameHeader>) -> Result<Cooled, RefusalReason> {
         let pool = self.pool;
-        let header = pool.header(frame);
+        let header = pool.frames.header(frame);
         match header.state() {
             State::Hot => {}
             State::Cooling => return Err(RefusalReason::Changed),
@@ -271,7 +272,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         if header.state() != State::Hot {
             return Err(RefusalReason::Changed);
         }
-        if pool.kinds.of(pool.view(frame)).is_some() {
+        if pool.kinds.of(pool.frames.view(frame)).is_some() {
             let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
             let child = self.child(frame, true);
             held.unchanged();
@@ -280,7 +281,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
             }
         }
         let at = pool.find_swip(parent, Swip::hot(frame), frame).ok_or(RefusalReason::Changed)?;
-        pool.set_swip(parent, at, Swip::cooling(frame));
+        pool.frames.set_swip(parent, at, Swip::cooling(frame));
         header.become_state(State::Cooling);
         parent_held.unchanged();
         pool.statistics.counters.count(Counter::Cooled);
@@ -306,10 +307,10 @@ impl<M: PoolStrategy> LiveHost<'_, M> {
 impl<M: PoolStrategy> Host for LiveHost<'_, M> {
     fn offer(&mut self, frame: FrameId) -> OfferOutcome {
         self.asked = self.asked.saturating_add(1);
-        let Some(at) = self.pool.memory.frame(frame) else {
+        let Some(at) = self.pool.frames.memory().frame(frame) else {
             return self.refuse(RefusalReason::Absent);
         };
-        let header = self.pool.header(at);
+        let header = self.pool.frames.header(at);
         match header.state() {
             State::Free | State::Loading | State::Evicted => {
                 return self.refuse(RefusalReason::Absent);
@@ -348,7 +349,7 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
 
     fn cool(&mut self, frame: FrameId) -> Cooled {
         self.asked = self.asked.saturating_add(1);
-        let Some(at) = self.pool.memory.frame(frame) else {
+        let Some(at) = self.pool.frames.memory().frame(frame) else {
             return Cooled::Refused(RefusalReason::Absent);
         };
         self.try_cool(at).unwrap_or_else(|why| {
@@ -373,10 +374,10 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
 
     fn will_offer(&self, frame: FrameId) {
         if let (Some(header), Some(at)) =
-            (self.pool.memory.header(frame), self.pool.memory.frame(frame))
+            (self.pool.frames.memory().header(frame), self.pool.frames.memory().frame(frame))
         {
             prefetch(std::slice::from_ref(header), 0);
-            self.pool.view(at).prefetch(0, PAGE_HEAD);
+            self.pool.frames.view(at).prefetch(0, PAGE_HEAD);
         }
     }
 
@@ -385,7 +386,7 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
     }
 
     fn state(&self, frame: FrameId) -> PageState {
-        match self.pool.memory.header(frame) {
+        match self.pool.frames.memory().header(frame) {
             Some(header) if header.is_dirty_or_writing() => PageState::Dirty,
             _ => PageState::Clean,
         }
@@ -410,7 +411,7 @@ impl<M: PoolStrategy> Pool<M> {
         wanted: u32,
         incoming: Option<(PageId, GhostHit)>,
     ) -> Round {
-        let steps_max = steps_max(self.frames(), self.options.batch);
+        let steps_max = steps_max(self.frames.count(), self.options.batch);
         let wanted = wanted.max(1);
         let first = self.evict_scanned(&mut host, wanted);
         if first < wanted {
@@ -429,7 +430,7 @@ impl<M: PoolStrategy> Pool<M> {
         let first = scanned.len() as u32;
         self.statistics.counters.add(Counter::Evictions, u64::from(first));
         self.statistics.counters.add(Counter::EvictionsScanned, u64::from(first));
-        self.free_frames(scanned);
+        self.frames.give_back_evicted(scanned, self.counters());
         self.free_taken(chosen);
         self.stand_by(&kept);
         Round { taken: (taken.len() + kept.len()) as u32, dirty, looked: looked.max(asked) }

@@ -68,8 +68,10 @@ impl<M: PoolStrategy> Pool<M> {
     /// demand of a waiting worker.
     pub(crate) fn free_target(&self) -> u32 {
         let ready = match self.options.cleaning {
-            Some(rule) => rule.target(self.frames()).max(1),
-            None => (self.options.batch.saturating_mul(2)).clamp(1, (self.frames() / 4).max(1)),
+            Some(rule) => rule.target(self.frames.count()).max(1),
+            None => {
+                (self.options.batch.saturating_mul(2)).clamp(1, (self.frames.count() / 4).max(1))
+            }
         };
         ready.max(self.sleep.demand.load(Ordering::Relaxed))
     }
@@ -91,7 +93,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Calls an evictor if fewer are at work than the number of free frames requires.
     #[inline]
     fn call_evictors(&self, most: u32) {
-        let (free, target) = (self.free.len(), self.free_target());
+        let (free, target) = (self.frames.free(), self.free_target());
         if free < target {
             let halvings = (target / (free + 1)).max(1).ilog2();
             self.sleep.evictor_threads.call(most.min(1 + halvings));
@@ -116,13 +118,13 @@ impl<M: PoolStrategy> Pool<M> {
         } else {
             self.sleep.work.signal();
         }
-        self.sleep.frames.nap(A_MOMENT, || enough() || self.sleep.stop.load(Ordering::Acquire));
+        self.frames.nap(A_MOMENT, || enough() || self.is_over());
         enough()
     }
 
     /// Runs an evictor thread until the pool closes.
     pub(crate) fn evictor(&self) {
-        let is_over = || self.sleep.stop.load(Ordering::Acquire);
+        let is_over = || self.is_over();
         let is_short = || self.frames_ready() < self.free_target();
         let nap = if self.cleans() { LOOK } else { NAP };
         while !is_over() {
@@ -146,7 +148,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Evicts until there are as many free frames as the target; `false` if it gave up.
     fn work_off(&self) -> bool {
         let mut fruitless = 0;
-        while !self.sleep.stop.load(Ordering::Acquire) {
+        while !self.is_over() {
             let demand = self.sleep.demand.load(Ordering::Relaxed);
             if self.frames_ready() >= self.free_target() && !self.is_too_dirty() {
                 // Unless a worker asks for more at this moment.
@@ -165,7 +167,7 @@ impl<M: PoolStrategy> Pool<M> {
                 return false;
             }
             self.drop_abandoned();
-            self.sleep.frames.nap(Duration::from_micros(200), || false);
+            self.frames.nap(Duration::from_micros(200), || false);
         }
         true
     }
@@ -179,7 +181,7 @@ impl<M: PoolStrategy> Pool<M> {
         if !self.options.background_writer {
             return !self.evict_step(self.options.batch).unwrap_or_default().is_nothing();
         }
-        if self.free.len() + self.writes.buffer.pending() < self.free_target() {
+        if self.frames.free() + self.writes.buffer.pending() < self.free_target() {
             let round = self.evict_round(self.options.batch, None);
             if round.taken + self.hand_over(&round.dirty) > 0 {
                 return true;
@@ -208,7 +210,7 @@ impl<M: PoolStrategy> Pool<M> {
     pub fn evict_until(&self, free: u32) -> Result<Evicted, PoolError> {
         let (mut all, mut fruitless) = (Evicted::default(), 0);
         while fruitless < FRUITLESS_MAX {
-            let short = free.saturating_sub(self.free.len());
+            let short = free.saturating_sub(self.frames.free());
             if short == 0 {
                 break;
             }
@@ -228,7 +230,7 @@ impl<M: PoolStrategy> Pool<M> {
         let mut fruitless = 0;
         self.forget_buffered();
         while fruitless < 8 {
-            let round = self.evict_round(self.frames(), None);
+            let round = self.evict_round(self.frames.count(), None);
             let written = self.write_frames(&round.dirty, Reason::Replace)?;
             let dropped = self.drop_abandoned() || self.drop_oldest();
             fruitless =
@@ -289,7 +291,9 @@ impl<M: PoolStrategy> Pool<M> {
             return 0;
         }
         let mut count = 0;
-        for header in (0..self.frames()).filter_map(|id| self.memory.header(FrameId(id))) {
+        for header in
+            (0..self.frames.count()).filter_map(|id| self.frames.memory().header(FrameId(id)))
+        {
             if !header.latch.try_exclusive() {
                 continue;
             }

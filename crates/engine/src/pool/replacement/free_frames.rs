@@ -1,22 +1,17 @@
 //! Sources of free frames: the free lists, and eviction where those are empty.
 
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use millpond_base::{FrameId, PageId};
 use millpond_policies::contract::GhostHit;
 
 use crate::pool::buffer_pool::Pool;
-use crate::pool::epoch::Epochs;
 use crate::pool::error::PoolError;
-use crate::pool::frame::{FrameHeader, IS_MODEL, State};
-use crate::pool::memory::ahead::Populating;
+use crate::pool::frame::{FrameHeader, IS_MODEL};
 use crate::pool::options::{EvictionMode, PoolStrategy};
 use crate::pool::reserved::Reserved;
 use crate::stats::Wait;
-use crate::stats::counters::Counter;
-use crate::stats::thread_slot::thread_slot;
 
 /// Lets other threads proceed. A thread that admits a page holds its parent's latch while it waits
 /// for the policy host, and never gets it where another thread enters it over and over,
@@ -32,120 +27,20 @@ fn step_aside(fruitless: u32) {
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Returns the epoch to give a frame up in; 0 if frames are reused at once.
-    pub(crate) fn giving_up(&self) -> u64 {
-        let Some(epochs) = &self.epochs else { return 0 };
-        let (epoch, stepped) = epochs.give_up();
-        if stepped {
-            self.statistics.counters.count(Counter::EpochAdvances);
-        }
-        epoch
-    }
-
     /// Takes a frame without a page, if there is one now, and latches it exclusively.
     pub(crate) fn take_free(&self) -> Option<NonNull<FrameHeader>> {
-        let taken = self.take_listed();
+        let taken = self.frames.take();
         if taken.is_none() && self.cleans() && self.drop_oldest() {
-            return self.take_listed();
+            return self.frames.take();
         }
         taken
-    }
-
-    /// Takes a frame from the lists of those without a page.
-    fn take_listed(&self) -> Option<NonNull<FrameHeader>> {
-        let slot = thread_slot();
-        let take = || self.free.take(slot, || self.epochs.as_ref().map_or(0, Epochs::oldest));
-        let taken = match (take(), &self.epochs) {
-            (Some(taken), _) => taken,
-            (None, Some(epochs)) if !self.free.is_empty() => {
-                // Those that are free wait for an epoch that no other thread would end.
-                epochs.step();
-                take()?
-            }
-            (None, _) => return None,
-        };
-        if taken.fresh {
-            if self.ahead.taken(self.free.node_of(taken.frame), taken.frame) {
-                self.sleep.memory.signal();
-            }
-            self.memory.initialise(taken.frame);
-        }
-        let frame = self.memory.frame(taken.frame)?;
-        let header = self.header(frame);
-        // A sampling evictor, or a reader that is late, may hold it for a moment.
-        while !header.latch.exclusive() {
-            millpond_base::sync::thread::yield_now();
-        }
-        debug_assert_eq!(header.state(), State::Free);
-        debug_assert_eq!(header.page(), None);
-        debug_assert!(!header.is_dirty_or_writing(), "a free frame owes storage nothing");
-        Some(frame)
-    }
-
-    /// Populates memory ahead of its use, until all is populated or the pool ends. Runs in a thread
-    /// of its own.
-    pub(crate) fn populate_ahead(&self) {
-        const LONGEST: Duration = Duration::from_secs(60);
-        let is_over = || self.sleep.stop.load(Ordering::Acquire);
-        let mut populating = Populating::new(&self.memory, &self.ahead, &self.free.ever_used());
-        while !is_over() {
-            self.sleep.memory.wait(LONGEST, || self.ahead.is_asked() || is_over());
-            if self.ahead.is_asked() && !populating.advance(&self.free.ever_used()) {
-                break;
-            }
-        }
-        self.ahead.end();
-    }
-
-    /// Puts a frame on a free list that this thread latched exclusively, and whose page the policy
-    /// does not know.
-    pub(crate) fn give_back(&self, frame: NonNull<FrameHeader>) {
-        self.give_back_in(frame, 0);
-    }
-
-    /// Puts a frame on a free list, like [`Pool::give_back`], for reuse once no thread is in an
-    /// epoch up to `epoch`.
-    pub(crate) fn give_back_in(&self, frame: NonNull<FrameHeader>, epoch: u64) {
-        let header = self.header(frame);
-        header.set_page(None);
-        header.set_parent(None);
-        header.clear_dirty();
-        header.become_state(State::Free);
-        header.latch.release_exclusive();
-        self.free.give(&[header.id()], epoch);
-        self.sleep.frames.signal();
-    }
-
-    /// Puts a frame back that was only taken, and is free still.
-    pub(crate) fn give_back_unused(&self, frame: NonNull<FrameHeader>) {
-        let header = self.header(frame);
-        debug_assert_eq!(header.state(), State::Free);
-        let id = header.id();
-        header.latch.release_exclusive();
-        self.free.give(&[id], 0);
-        self.sleep.frames.signal();
     }
 
     /// Puts the frames of evicted pages on a free list, and counts the evictions for the policy's
     /// clock.
     pub(crate) fn free_taken(&self, taken: &[FrameId]) {
         self.count_evictions(taken.len() as u32);
-        self.free_frames(taken);
-    }
-
-    /// Puts the frames of evicted pages on a free list.
-    pub(super) fn free_frames(&self, taken: &[FrameId]) {
-        if taken.is_empty() {
-            return;
-        }
-        for header in taken.iter().filter_map(|id| self.memory.header(*id)) {
-            debug_assert_eq!(header.page(), None);
-            header.become_state(State::Free);
-        }
-        let mut epoch = 0;
-        taken.iter().for_each(|_| epoch = self.giving_up());
-        self.free.give(taken, epoch);
-        self.sleep.frames.signal();
+        self.frames.give_back_evicted(taken, self.counters());
     }
 
     /// Returns a free frame, latched exclusively, for a page that missed; evicts if there is none.
@@ -178,7 +73,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// # Errors
     /// See [`Pool::frame_for`].
     pub(crate) fn make_frames(&self, frames: u32) -> Result<(), PoolError> {
-        let least = frames.min(self.frames() / 2);
+        let least = frames.min(self.frames.count() / 2);
         if self.are_free(least) {
             // They may be waiting for a thread to leave its epoch: it needs the processor.
             millpond_base::sync::thread::yield_now();
@@ -189,8 +84,8 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Returns whether `least` frames are without a page; those of the free list are emptied.
     fn are_free(&self, least: u32) -> bool {
-        while self.cleans() && self.free.len() < least && self.drop_oldest() {}
-        self.free.len() >= least
+        while self.cleans() && self.frames.free() < least && self.drop_oldest() {}
+        self.frames.free() >= least
     }
 
     /// Returns whether a checkpoint is about to make room on a full disk for pages to be written.
@@ -227,7 +122,7 @@ impl<M: PoolStrategy> Pool<M> {
             let was_full = full.is_some();
             let progress = match self.options.evictors {
                 // More frames that wait for a thread to leave its epoch would not help.
-                _ if self.free.len() >= least.max(self.options.batch) => false,
+                _ if self.frames.free() >= least.max(self.options.batch) => false,
                 EvictionMode::Worker => evict_here(&mut full)?,
                 // Evictors that made no progress, or have ended, are helped.
                 EvictionMode::Threads(_) | EvictionMode::Adaptive(_) => {
@@ -244,12 +139,10 @@ impl<M: PoolStrategy> Pool<M> {
                 deadline = Instant::now() + PATIENCE;
                 (fruitless, full) = (0, None);
             } else if Instant::now() > deadline {
-                return Err(full.unwrap_or(PoolError::Full { frames: self.frames() }));
+                return Err(full.unwrap_or(PoolError::Full { frames: self.frames.count() }));
             } else {
                 self.kinds.all_registered()?;
-                if let Some(epochs) = &self.epochs {
-                    epochs.step();
-                }
+                self.frames.step_epoch();
                 if !self.drop_abandoned() {
                     step_aside(fruitless);
                 }

@@ -46,7 +46,7 @@ impl Scanned {
 impl<M: PoolStrategy> Pool<M> {
     /// Records that a scan loaded `page` into `frame`.
     pub(crate) fn note_scanned(&self, frame: FrameId, page: PageId) {
-        let most = 2 * self.frames() as usize;
+        let most = 2 * self.frames.count() as usize;
         self.scanned.with(|queue| {
             if queue.len() >= most {
                 queue.retain(|(frame, page)| self.is_scanned(*frame, *page));
@@ -57,7 +57,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Returns whether `frame` holds `page`, and only scans have referenced it.
     fn is_scanned(&self, frame: FrameId, page: PageId) -> bool {
-        let header = self.memory.header(frame);
+        let header = self.frames.memory().header(frame);
         header.is_some_and(|header| header.page() == Some(page) && header.is_scanned())
     }
 

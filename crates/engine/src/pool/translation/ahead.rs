@@ -40,7 +40,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Does `work` while the page of the load's parent is latched, shared, so that neither its
     /// swips change nor its children leave; `None` if the latch is held, or the page is gone.
     fn with_parent<T>(&self, load: &Load, work: impl FnOnce() -> T) -> Option<T> {
-        let parent = self.header(load.parent);
+        let parent = self.frames.header(load.parent);
         if load.parent_page.is_none() || !parent.latch.try_shared() {
             return None;
         }
@@ -52,7 +52,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// The children that are to be read ahead, in the order of their ids.
     fn missing_after(&self, load: &Load) -> Vec<Missing> {
-        let view = self.view(load.parent);
+        let view = self.frames.view(load.parent);
         let mut children: Vec<(PageId, usize, bool)> = Vec::new();
         let Some(kind) = self.kinds.of(view) else { return Vec::new() };
         kind.swips(view, &mut |at| {
@@ -75,7 +75,7 @@ impl<M: PoolStrategy> Pool<M> {
             };
             is_found || self.in_flight.has(page)
         };
-        let ahead = after(load.page.0, self.frames(), |page| is_here(PageId(page)));
+        let ahead = after(load.page.0, self.frames.count(), |page| is_here(PageId(page)));
         let missing = ahead.map(PageId).filter(|page| !is_here(*page));
         missing.filter_map(|page| child(page).map(|child| (page, child.1))).collect()
     }
@@ -85,7 +85,7 @@ impl<M: PoolStrategy> Pool<M> {
         if word == Swip::NULL {
             None
         } else if word.is_swizzled() {
-            word.frame().and_then(|frame| self.header(frame).page())
+            word.frame().and_then(|frame| self.frames.header(frame).page())
         } else {
             Some(word.page())
         }
@@ -96,7 +96,7 @@ impl<M: PoolStrategy> Pool<M> {
         let mut given = 0;
         for (page, at) in missing {
             let is_missing = || {
-                let word = Swip(self.view(load.parent).u64(*at));
+                let word = Swip(self.frames.view(load.parent).u64(*at));
                 word == Swip::evicted(*page) && !(M::HAS_TABLE && self.is_in_table(*page))
             };
             match self.order(*page, is_missing) {

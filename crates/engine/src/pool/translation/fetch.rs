@@ -70,8 +70,8 @@ impl<M: PoolStrategy> Pool<M> {
         }
         // With a page table, too, the parent must still refer to the page: else the page may have
         // been loaded and deleted meanwhile, and its id may be another page's.
-        let latch = &self.header(load.parent).latch;
-        let word = Swip(self.view(load.parent).u64(load.at));
+        let latch = &self.frames.header(load.parent).latch;
+        let word = Swip(self.frames.view(load.parent).u64(load.at));
         let still = if M::Latching::THREADS {
             latch.is_still(load.version)
         } else {
@@ -106,8 +106,8 @@ impl<M: PoolStrategy> Pool<M> {
         match arrived {
             Ok(frame) => {
                 if self.options.attempts_max.is_none() {
-                    let id = self.header(frame).id();
-                    self.starvation.hold(&self.memory, thread_slot(), id, attempt);
+                    let id = self.frames.header(frame).id();
+                    self.starvation.hold(self.frames.memory(), thread_slot(), id, attempt);
                 }
                 let arrived = Arrived { frame, ghost_hit, prefetched: false };
                 let attached = self.attach_or_leave(load, arrived);
@@ -126,24 +126,24 @@ impl<M: PoolStrategy> Pool<M> {
     /// Reads `page` into a free frame, which is latched exclusively; on an error the frame is free
     /// again.
     fn read_into(&self, frame: NonNull<FrameHeader>, page: PageId) -> Result<(), PoolError> {
-        let header = self.header(frame);
+        let header = self.frames.header(frame);
         debug_assert!(header.latch.is_exclusive(), "a page is loaded into a frame that is latched");
         header.become_state(State::Loading);
         header.set_page(Some(page));
         let started = self.statistics.latencies.start(Timing::ReadTime);
         self.statistics.counters.raise(Gauge::ReadsInFlight);
-        let result = self.storage.read(page, self.bytes(frame));
+        let result = self.storage.read(page, self.frames.bytes(frame));
         self.statistics.counters.lower(Gauge::ReadsInFlight);
         self.statistics.latencies.stop(Timing::ReadTime, started);
         let result = result.and_then(|()| self.verify(frame, page));
         let here = self.statistics.counters.here();
         here.count(Counter::Reads);
-        here.add(Counter::BytesRead, self.page_size as u64);
+        here.add(Counter::BytesRead, self.frames.page_size() as u64);
         match result {
             Ok(()) => self.record_read(frame),
             Err(_) => {
                 here.count(Counter::ReadErrors);
-                self.give_back(frame);
+                self.frames.give_back(frame, 0);
             }
         }
         result
@@ -153,7 +153,7 @@ impl<M: PoolStrategy> Pool<M> {
     fn record_read(&self, frame: NonNull<FrameHeader>) {
         if self.storage_recorder.is_on() {
             let tail = self.redo.tail();
-            let header = PageHeader::read(self.bytes(frame));
+            let header = PageHeader::read(self.frames.bytes(frame));
             let request = StorageRequest::of(&header, Mark::READ, tail, Lsn(0));
             self.storage_recorder.note(std::iter::once(request));
         }
@@ -162,7 +162,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// After a load: makes the page reachable if its parent is available, else leaves it for the
     /// next thread that needs it.
     fn attach_or_leave(&self, load: &Load, arrived: Arrived) -> Result<(), PoolError> {
-        let parent = self.header(load.parent);
+        let parent = self.frames.header(load.parent);
         // The parent may have been evicted meanwhile, and its frame be latched for as long as
         // another page takes to load: by a thread, in the worst case, that waits for this thread's
         // frame.
@@ -198,7 +198,7 @@ impl<M: PoolStrategy> Pool<M> {
         if M::SWIZZLES {
             return self.in_flight.arrive(load.page, arrived);
         }
-        self.header(arrived.frame).set_unverified(true);
+        self.frames.header(arrived.frame).set_unverified(true);
         self.publish(arrived, load.page, None, load.mark);
         self.in_flight.end(load.page);
     }
@@ -217,7 +217,7 @@ impl<M: PoolStrategy> Pool<M> {
             Ok(()) => self.publish(arrived, page, Some(place), mark),
             Err(_) => {
                 self.statistics.counters.count(Counter::ReadErrors);
-                self.give_back(arrived.frame);
+                self.frames.give_back(arrived.frame, 0);
             }
         }
         self.in_flight.end(page);
@@ -233,12 +233,12 @@ impl<M: PoolStrategy> Pool<M> {
         child: NonNull<FrameHeader>,
     ) -> Option<usize> {
         debug_assert!(
-            self.header(parent).latch.is_exclusive(),
+            self.frames.header(parent).latch.is_exclusive(),
             "swips are looked for under a latch"
         );
-        let view = self.view(parent);
+        let view = self.frames.view(parent);
         let kind = self.kinds.of(view)?;
-        let at = kind.find(view, word.0, self.view(child));
+        let at = kind.find(view, word.0, self.frames.view(child));
         debug_assert!(at.is_none_or(|at| view.u64(at) == word.0), "not at {at:?}");
         at.filter(|at| view.u64(*at) == word.0)
     }
@@ -253,7 +253,7 @@ impl<M: PoolStrategy> Pool<M> {
         arrived: Arrived,
         mark: Mark,
     ) -> Try<NonNull<FrameHeader>> {
-        let fits = Swip(self.view(parent).u64(at)) == Swip::evicted(page);
+        let fits = Swip(self.frames.view(parent).u64(at)) == Swip::evicted(page);
         if !fits || !self.knows_swips_of(parent) {
             self.in_flight.arrive(page, arrived);
             return Err(self.kinds.all_registered().map_or_else(Jump::failed, |()| Jump::Restart));
@@ -273,7 +273,7 @@ impl<M: PoolStrategy> Pool<M> {
         place: Option<(NonNull<FrameHeader>, usize)>,
         mark: Mark,
     ) {
-        let header = self.header(arrived.frame);
+        let header = self.frames.header(arrived.frame);
         debug_assert!(
             header.latch.is_exclusive(),
             "a loaded page is latched until it is reachable"
@@ -281,7 +281,7 @@ impl<M: PoolStrategy> Pool<M> {
         debug_assert_eq!(header.state(), State::Loading, "a page is published once");
         debug_assert_eq!(header.page(), Some(page), "the frame holds the page that was loaded");
         debug_assert!(
-            place.is_none_or(|(parent, _)| self.header(parent).latch.is_exclusive()),
+            place.is_none_or(|(parent, _)| self.frames.header(parent).latch.is_exclusive()),
             "a swip changes under its page's exclusive latch"
         );
         let access = self.access(page, mark, false);
@@ -291,16 +291,16 @@ impl<M: PoolStrategy> Pool<M> {
             if M::SWIZZLES
                 && let Some((parent, at)) = place
             {
-                debug_assert_eq!(Swip(self.view(parent).u64(at)), Swip::evicted(page));
+                debug_assert_eq!(Swip(self.frames.view(parent).u64(at)), Swip::evicted(page));
                 header.set_parent(Some(parent));
                 header.become_state(State::Hot);
                 if M::HAS_TABLE {
-                    self.table.insert(&self.memory, page, header.id());
+                    self.table.insert(self.frames.memory(), page, header.id());
                 }
-                self.set_swip(parent, at, Swip::hot(arrived.frame));
+                self.frames.set_swip(parent, at, Swip::hot(arrived.frame));
             } else {
                 header.become_state(State::Hot);
-                self.table.insert(&self.memory, page, header.id());
+                self.table.insert(self.frames.memory(), page, header.id());
             }
         });
         self.statistics.counters.count(Counter::Swizzles);
@@ -344,8 +344,8 @@ impl<M: PoolStrategy> Pool<M> {
         match self.in_flight.abandon() {
             Some((_, arrived)) => {
                 // It may be one that stood by, and that could not be attached.
-                let epoch = if self.cleans() { self.giving_up() } else { 0 };
-                self.give_back_in(arrived.frame, epoch);
+                let epoch = if self.cleans() { self.frames.giving_up(self.counters()) } else { 0 };
+                self.frames.give_back(arrived.frame, epoch);
                 true
             }
             None => false,
@@ -388,15 +388,15 @@ impl<M: PoolStrategy> Pool<M> {
             return Order::Needless;
         }
         // Pages that no thread needed must not fill the pool.
-        let most = (self.frames() as usize / AHEAD_PART).max(1);
+        let most = (self.frames.count() as usize / AHEAD_PART).max(1);
         let crowded = self.in_flight.len() > most && !self.drop_abandoned();
         let Some(frame) = (if crowded { None } else { self.take_free() }) else {
             self.in_flight.end(page);
             return Order::Refused;
         };
-        if !self.writes.order_read(page, self.header(frame).id()) {
+        if !self.writes.order_read(page, self.frames.header(frame).id()) {
             // The background thread has ended: nothing would read it.
-            self.give_back_unused(frame);
+            self.frames.give_back_unused(frame);
             self.in_flight.end(page);
             return Order::Refused;
         }
@@ -405,31 +405,31 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     pub(crate) fn is_in_table(&self, page: PageId) -> bool {
-        !matches!(self.table.find(&self.memory, page), Ok(None))
+        !matches!(self.table.find(self.frames.memory(), page), Ok(None))
     }
 
     /// Reads pages ahead of their use, into the frames that were taken for them.
     pub(crate) fn read_ahead(&self, orders: &[(PageId, FrameId)]) {
         let mut reads = Vec::with_capacity(orders.len());
         for (page, id) in orders {
-            let Some(frame) = self.memory.frame(*id) else { continue };
-            let header = self.header(frame);
+            let Some(frame) = self.frames.memory().frame(*id) else { continue };
+            let header = self.frames.header(frame);
             debug_assert!(header.latch.is_exclusive(), "a frame was taken for each read ahead");
             header.become_state(State::Loading);
             header.set_page(Some(*page));
-            reads.push(PageIn::new(*page, *id, self.bytes(frame)));
+            reads.push(PageIn::new(*page, *id, self.frames.bytes(frame)));
         }
         self.storage.read_batch(&mut reads);
         let here = self.statistics.counters.here();
         for PageIn { page, frame, result, .. } in reads {
-            let Some(frame) = self.memory.frame(frame) else { continue };
+            let Some(frame) = self.frames.memory().frame(frame) else { continue };
             here.count(Counter::Reads);
             here.count(Counter::ReadsAhead);
-            here.add(Counter::BytesRead, self.page_size as u64);
+            here.add(Counter::BytesRead, self.frames.page_size() as u64);
             let result = if planted!(ReadAheadErrorSwallowed) { Ok(()) } else { result };
             if result.and_then(|()| self.verify(frame, page)).is_err() {
                 // The thread that needs the page will meet the error.
-                self.give_back(frame);
+                self.frames.give_back(frame, 0);
                 self.in_flight.end(page);
                 continue;
             }

@@ -79,17 +79,20 @@ impl<M: PoolStrategy> Pool<M> {
         if M::SWIZZLES {
             return match word.frame() {
                 Some(frame) if word.is_hot() => {
-                    debug_assert!(self.memory.id_of(frame).is_some(), "no frame: {word:?}");
+                    debug_assert!(
+                        self.frames.memory().id_of(frame).is_some(),
+                        "no frame: {word:?}"
+                    );
                     Ok(frame)
                 }
                 _ => self.translate_cold(parent, at, word, mark),
             };
         }
-        match self.table.find(&self.memory, word.page()) {
+        match self.table.find(self.frames.memory(), word.page()) {
             Ok(Some(id)) => {
-                let frame = self.memory.frame(id).ok_or(Jump::Restart)?;
+                let frame = self.frames.memory().frame(id).ok_or(Jump::Restart)?;
                 self.warm(parent.mtr(), frame, word.page())?;
-                if self.header(frame).is_unverified() {
+                if self.frames.header(frame).is_unverified() {
                     self.verify_late(parent, at, frame, word.page())?;
                 }
                 Ok(frame)
@@ -126,7 +129,7 @@ impl<M: PoolStrategy> Pool<M> {
         mark: Mark,
     ) {
         if !mark.is_scan() {
-            self.header(frame).set_scanned(false);
+            self.frames.header(frame).set_scanned(false);
         }
         let screen = M::Hook::screen(&self.params);
         match screen {
@@ -142,7 +145,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
         // By now it may have been evicted.
         let page = match M::Hook::READS_PAGE || M::RECORDS {
-            true => self.header(frame).page().unwrap_or_default(),
+            true => self.frames.header(frame).page().unwrap_or_default(),
             false => PageId::default(),
         };
         if M::RECORDS && page != PageId::default() {
@@ -165,7 +168,7 @@ impl<M: PoolStrategy> Pool<M> {
     pub(crate) fn touched(&self, frame: NonNull<FrameHeader>, access: &Access) {
         M::Hook::on_hit(self.meta(frame), &self.params, access);
         if M::Hook::hit_cost(&self.params) == Hit::Central {
-            let (id, slot) = (self.header(frame).id(), thread_slot());
+            let (id, slot) = (self.frames.header(frame).id(), thread_slot());
             let still = |frame, page| self.holds_hot(frame, page);
             if !self.policy_host.hit(self.metas(), id, access, slot, still) {
                 self.statistics.counters.count(Counter::HitsLost);
@@ -175,7 +178,8 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Returns whether `frame` holds `page`, hot.
     pub(crate) fn holds_hot(&self, frame: FrameId, page: PageId) -> bool {
-        self.memory
+        self.frames
+            .memory()
             .header(frame)
             .is_some_and(|header| header.page() == Some(page) && header.state() == State::Hot)
     }
@@ -240,7 +244,7 @@ impl<M: PoolStrategy> Pool<M> {
         page: PageId,
     ) -> Try<()> {
         let cools = M::Hook::cools(&self.params);
-        if cools && self.header(frame).state() == State::Cooling && mtr.is_new() {
+        if cools && self.frames.header(frame).state() == State::Cooling && mtr.is_new() {
             return self.warm_up(frame, page);
         }
         Ok(())
@@ -248,7 +252,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     #[cold]
     fn warm_up(&self, frame: NonNull<FrameHeader>, page: PageId) -> Try<()> {
-        let header = self.header(frame);
+        let header = self.frames.header(frame);
         if !header.latch.try_exclusive() {
             return Err(Jump::Restart);
         }
@@ -271,13 +275,16 @@ impl<M: PoolStrategy> Pool<M> {
         at: usize,
         word: Swip,
     ) -> Try<NonNull<FrameHeader>> {
-        debug_assert!(self.header(parent).latch.is_exclusive(), "a swip changes under a latch");
-        let now = Swip(self.view(parent).u64(at));
+        debug_assert!(
+            self.frames.header(parent).latch.is_exclusive(),
+            "a swip changes under a latch"
+        );
+        let now = Swip(self.frames.view(parent).u64(at));
         let (Some(frame), true) = (word.frame(), now.frame() == word.frame()) else {
             return Err(Jump::Restart);
         };
         if now.is_cooling() {
-            let header = self.header(frame);
+            let header = self.frames.header(frame);
             debug_assert_eq!(
                 header.state(),
                 State::Cooling,
@@ -286,7 +293,7 @@ impl<M: PoolStrategy> Pool<M> {
             debug_assert_eq!(header.parent(), Some(parent), "a page has one parent");
             self.policy_host.revive(self.metas(), header.id(), || {
                 header.become_state(State::Hot);
-                self.set_swip(parent, at, Swip::hot(frame));
+                self.frames.set_swip(parent, at, Swip::hot(frame));
                 true
             });
             self.statistics.counters.count(Counter::Revived);
@@ -310,7 +317,7 @@ impl<M: PoolStrategy> Pool<M> {
         } else if M::SWIZZLES && word.is_cooling() {
             self.revive_held(parent.frame(), at, word)?
         } else if let Some(frame) = self.resident_by_table(parent.mtr(), word.page())? {
-            if self.header(frame).is_unverified() {
+            if self.frames.header(frame).is_unverified() {
                 self.verify_found(parent.frame(), at, frame, word.page())?;
             }
             frame
@@ -342,8 +349,8 @@ impl<M: PoolStrategy> Pool<M> {
         if M::SWIZZLES {
             return Ok(None);
         }
-        let found = self.table.find(&self.memory, page).map_err(|_| Jump::Restart)?;
-        let frame = found.and_then(|id| self.memory.frame(id));
+        let found = self.table.find(self.frames.memory(), page).map_err(|_| Jump::Restart)?;
+        let frame = found.and_then(|id| self.frames.memory().frame(id));
         if let Some(frame) = frame {
             self.warm(mtr, frame, page)?;
         }

@@ -34,7 +34,7 @@ impl<M: PoolStrategy> Pool<M> {
         frame: NonNull<FrameHeader>,
         page: PageId,
     ) -> Result<(), PoolError> {
-        let view = self.view(frame);
+        let view = self.frames.view(frame);
         let Some(kind) = self.kinds.of(view) else { return Ok(()) };
         let pages = self.storage.pages();
         let mut bad = None;
@@ -66,15 +66,15 @@ impl<M: PoolStrategy> Pool<M> {
         page: PageId,
     ) -> Try<()> {
         debug_assert!(
-            self.header(parent).latch.is_exclusive(),
+            self.frames.header(parent).latch.is_exclusive(),
             "a child is verified below its parent"
         );
-        let header = self.header(frame);
+        let header = self.frames.header(frame);
         if !header.latch.try_exclusive() {
             return Err(Jump::Restart);
         }
         let is_it = header.page() == Some(page)
-            && Swip(self.view(parent).u64(at)) == Swip::evicted(page)
+            && Swip(self.frames.view(parent).u64(at)) == Swip::evicted(page)
             && self.knows_swips_of(parent);
         let result = match is_it {
             true => self.fits(frame, page, (parent, at)).map_err(Jump::failed),
@@ -95,7 +95,7 @@ impl<M: PoolStrategy> Pool<M> {
         page: PageId,
         (parent, at): (NonNull<FrameHeader>, usize),
     ) -> Result<(), PoolError> {
-        let (above, view) = (self.view(parent), self.view(frame));
+        let (above, view) = (self.frames.view(parent), self.frames.view(frame));
         let mut result =
             self.kinds.of(above).map_or(Ok(()), |kind| kind.verify_child(above, at, view));
         if PageHeader::type_in(above) == PageType::ANCHOR && result.is_ok() {
@@ -112,7 +112,7 @@ impl<M: PoolStrategy> Pool<M> {
         if result.is_err() {
             self.storage.distrust(page);
         }
-        let parent = self.header(parent).page();
+        let parent = self.frames.header(parent).page();
         result.map_err(|what| PoolError::Misfit { page, parent, what })
     }
 }

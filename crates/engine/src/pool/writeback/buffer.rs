@@ -9,7 +9,7 @@
 //! hint, as its page may be gone, or clean, by the time it is taken.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use millpond_base::sync::Mutex;
@@ -56,7 +56,7 @@ impl<M: PoolStrategy> Pool<M> {
         if dirty.is_empty() || !self.options.background_writer || self.cleans() {
             return 0;
         }
-        let most = self.frames() as usize / 4 + BATCH_MAX;
+        let most = self.frames.count() as usize / 4 + BATCH_MAX;
         let mut put = 0;
         {
             let mut queue = locked(&self.writes.buffer.queue);
@@ -64,7 +64,7 @@ impl<M: PoolStrategy> Pool<M> {
                 if queue.len() >= most {
                     break;
                 }
-                if self.memory.header(*id).is_some_and(|header| header.set_queued()) {
+                if self.frames.memory().header(*id).is_some_and(|header| header.set_queued()) {
                     queue.push_back(*id);
                     put += 1;
                 }
@@ -80,7 +80,7 @@ impl<M: PoolStrategy> Pool<M> {
         let mut queue = locked(&self.writes.buffer.queue);
         let count = queue.len().min(BATCH_MAX);
         let taken: Vec<FrameId> = queue.drain(..count).collect();
-        for header in taken.iter().filter_map(|id| self.memory.header(*id)) {
+        for header in taken.iter().filter_map(|id| self.frames.memory().header(*id)) {
             header.clear_queued();
         }
         taken
@@ -116,7 +116,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// cleans the cooling stage ahead of the victims to come, and reads ahead.
     pub(crate) fn background_writer(&self) {
         const NAP: Duration = Duration::from_millis(100);
-        while !self.sleep.stop.load(Acquire) {
+        while !self.is_over() {
             let orders = self.writes.take_orders(true);
             if !orders.is_empty() {
                 self.read_ahead(&orders);
@@ -131,7 +131,7 @@ impl<M: PoolStrategy> Pool<M> {
                 }
                 continue;
             }
-            self.sleep.work.wait(NAP, || self.has_work() || self.sleep.stop.load(Acquire));
+            self.sleep.work.wait(NAP, || self.has_work() || self.is_over());
         }
         // Frames that were taken for reads must not be lost.
         self.read_ahead(&self.writes.take_orders(false));
@@ -147,14 +147,14 @@ impl<M: PoolStrategy> Pool<M> {
         if !self.cools() {
             return Ok(0);
         }
-        let (frames, first) = (self.frames(), self.writes.buffer.hand.load(Relaxed));
+        let (frames, first) = (self.frames.count(), self.writes.buffer.hand.load(Relaxed));
         let look = SWEPT.min(frames);
         let mut batch = Vec::with_capacity(BATCH_MAX);
         let mut looked = 0;
         while looked < look && batch.len() < BATCH_MAX {
             let id = FrameId((first + looked) % frames);
             looked += 1;
-            let is_due = self.memory.header(id).is_some_and(|header| {
+            let is_due = self.frames.memory().header(id).is_some_and(|header| {
                 header.state() == State::Cooling && header.is_dirty() && !header.is_writing()
             });
             if is_due {

@@ -17,10 +17,8 @@ use crate::pool::writeback::buffer::BATCH_MAX;
 impl<M: PoolStrategy> Pool<M> {
     /// Returns the frames that are dirty and whose recLSN is before `bound`, with it.
     pub fn older(&self, bound: Lsn) -> Vec<(Lsn, FrameId)> {
-        // A header that nobody has used costs a page of memory to look at.
-        let frames = self.free.ever_used().into_iter().flatten().map(FrameId);
-        let rec_lsn = |id: &FrameId| self.memory.header(*id).and_then(FrameHeader::dirty_since);
-        let dirty = frames.filter_map(|id| rec_lsn(&id).map(|rec_lsn| (rec_lsn, id)));
+        let used = self.frames.used_headers();
+        let dirty = used.filter_map(|(id, header)| Some((header.dirty_since()?, id)));
         dirty.filter(|(rec_lsn, _)| *rec_lsn < bound).collect()
     }
 
@@ -48,8 +46,7 @@ impl<M: PoolStrategy> Pool<M> {
     pub fn redo_bound(&self) -> Lsn {
         let mut bound = self.redo.tail();
         // A frame that is handed out from now on gets dirty behind that.
-        for id in self.free.ever_used().into_iter().flatten().map(FrameId) {
-            let Some(header) = self.memory.header(id) else { continue };
+        for (_, header) in self.frames.used_headers() {
             if header.is_dirty_or_writing()
                 && (header.is_dirty() || !planted!(WritingCountsAsClean))
             {
@@ -89,7 +86,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Returns whether the page in frame `id` is dirty, and has a recLSN before `bound`.
     fn is_older(&self, id: FrameId, bound: Lsn) -> bool {
-        let since = self.memory.header(id).and_then(FrameHeader::dirty_since);
+        let since = self.frames.memory().header(id).and_then(FrameHeader::dirty_since);
         since.is_some_and(|rec_lsn| rec_lsn < bound)
     }
 }

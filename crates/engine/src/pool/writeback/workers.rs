@@ -38,7 +38,8 @@ impl<M: PoolStrategy> Workers<M> {
             workers.spawn("millpond-write", Pool::background_writer)?;
         }
         if M::Latching::THREADS && !workers.pool.options.prefault && !IS_MODEL {
-            workers.spawn("millpond-memory", Pool::populate_ahead)?;
+            workers
+                .spawn("millpond-memory", |pool| pool.frames.populate_ahead(|| pool.is_over()))?;
         }
         Ok(workers)
     }
@@ -64,8 +65,7 @@ impl<M: PoolStrategy> Drop for Workers<M> {
         self.pool.sleep.stop.store(true, Ordering::Release);
         self.pool.sleep.work.signal();
         self.pool.sleep.evictor_threads.dismiss();
-        self.pool.sleep.frames.signal();
-        self.pool.sleep.memory.signal();
+        self.pool.frames.wake();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread of the pool ended by a panic");

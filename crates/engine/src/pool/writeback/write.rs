@@ -16,14 +16,13 @@ use millpond_base::sync_list::SyncList;
 use millpond_base::{FrameId, Lsn, Mark, PageId, Reason};
 use millpond_device::{AlignedBuffer, planted};
 
-use crate::page::{PageHeader, View};
+use crate::page::PageHeader;
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, State};
 use crate::pool::options::{EvictionMode, PoolStrategy, SyncMode};
 use crate::pool::recording::storage_recorder::StorageRequest;
 use crate::pool::storage::PageOut;
-use crate::pool::swip::Swip;
 use crate::pool::sync::locked::locked;
 use crate::pool::writeback::buffer::{BATCH_MAX, WriteBuffer};
 use crate::stats::counters::{Counter, Gauge, Timing};
@@ -197,10 +196,10 @@ impl<M: PoolStrategy> Pool<M> {
         let mut buffer = self.writes.buffer();
         let mut begun = Vec::with_capacity(frames.len());
         let mut out = Vec::with_capacity(frames.len());
-        for (id, bytes) in frames.iter().zip(buffer.chunks_mut(self.page_size)) {
+        for (id, bytes) in frames.iter().zip(buffer.chunks_mut(self.frames.page_size())) {
             if let Some(page) = self.copy_out(*id, bytes, is_due) {
                 // It does not change until the write is over, even if the page does.
-                let rec_lsn = self.memory.header(*id).map_or(Lsn(0), FrameHeader::rec_lsn);
+                let rec_lsn = self.frames.memory().header(*id).map_or(Lsn(0), FrameHeader::rec_lsn);
                 let lsn = PageHeader::read(bytes).lsn;
                 begun.push(Begun { frame: *id, page, rec_lsn, lsn });
                 out.push(PageOut { page, reason, bytes });
@@ -229,7 +228,7 @@ impl<M: PoolStrategy> Pool<M> {
         let here = self.statistics.counters.here();
         let count = is_written.iter().filter(|w| **w).count() as u64;
         here.add(count_of(reason), count);
-        here.add(Counter::BytesWritten, count * self.page_size as u64);
+        here.add(Counter::BytesWritten, count * self.frames.page_size() as u64);
         if error.is_some() {
             here.count(Counter::WriteErrors);
         }
@@ -300,7 +299,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     fn end_write(&self, begun: &Begun, succeeded: bool) {
         let Begun { frame: id, page, lsn, rec_lsn } = *begun;
-        let Some(header) = self.memory.header(id) else { return };
+        let Some(header) = self.frames.memory().header(id) else { return };
         debug_assert_eq!(
             header.page(),
             Some(page),
@@ -336,8 +335,8 @@ impl<M: PoolStrategy> Pool<M> {
         bytes: &mut [u8],
         is_due: &dyn Fn(FrameId, Lsn) -> bool,
     ) -> Option<PageId> {
-        let frame = self.memory.frame(id)?;
-        let header = self.header(frame);
+        let frame = self.frames.memory().frame(id)?;
+        let header = self.frames.header(frame);
         if !header.is_dirty() || !header.latch.try_shared() {
             return None;
         }
@@ -350,7 +349,7 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     fn copy_held(&self, frame: NonNull<FrameHeader>, bytes: &mut [u8]) -> Option<PageId> {
-        let header = self.header(frame);
+        let header = self.frames.header(frame);
         debug_assert!(header.latch.is_held(), "a page is copied under its latch (rule 1)");
         if !matches!(header.state(), State::Hot | State::Cooling) {
             return None;
@@ -359,7 +358,7 @@ impl<M: PoolStrategy> Pool<M> {
         if !header.begin_write() {
             return None;
         }
-        let view = self.view(frame);
+        let view = self.frames.view(frame);
         view.copy_into(0, bytes);
         debug_assert_eq!(PageHeader::read(bytes).page, page, "the frame holds the page it names");
         debug_assert!(
@@ -374,7 +373,7 @@ impl<M: PoolStrategy> Pool<M> {
             // The children cannot be evicted meanwhile: that would need this page's exclusive
             // latch.
             kind.swips(view, &mut |at| {
-                self.unswizzle_copy(view, bytes, at);
+                self.frames.unswizzle_copy(view, bytes, at);
                 true
             });
         }
@@ -384,18 +383,6 @@ impl<M: PoolStrategy> Pool<M> {
             gap.fill(0);
         }
         Some(page)
-    }
-
-    pub(crate) fn unswizzle_copy(&self, view: View<'_>, bytes: &mut [u8], at: usize) {
-        let word = Swip(view.u64(at));
-        if !word.is_swizzled() {
-            return;
-        }
-        let child = word.frame().and_then(|child| self.header(child).page());
-        debug_assert!(child.is_some(), "a swizzled child has a page");
-        if let (Some(child), Some(place)) = (child, bytes.get_mut(at..at + 8)) {
-            place.copy_from_slice(&Swip::evicted(child).0.to_le_bytes());
-        }
     }
 
     /// Returns whether a thread reads ahead in the background.
@@ -415,9 +402,10 @@ impl<M: PoolStrategy> Pool<M> {
         self.forget_buffered();
         for attempt in 0..TRIES_MAX {
             let dirty = |id: &FrameId| {
-                self.memory.header(*id).is_some_and(FrameHeader::is_dirty_or_writing)
+                self.frames.memory().header(*id).is_some_and(FrameHeader::is_dirty_or_writing)
             };
-            let frames: Vec<FrameId> = (0..self.frames()).map(FrameId).filter(dirty).collect();
+            let frames: Vec<FrameId> =
+                (0..self.frames.count()).map(FrameId).filter(dirty).collect();
             // Frames that others have taken from the write buffer, they evict when they are done.
             let is_settled = self.writes.buffer.pending() == 0 || attempt > TRIES_MAX / 100;
             if frames.is_empty() && is_settled {
@@ -426,7 +414,7 @@ impl<M: PoolStrategy> Pool<M> {
             let now = self.write_frames(&frames, reason)?;
             if now == 0 {
                 // Another thread writes them, or holds a latch.
-                self.sleep.frames.nap(Duration::from_millis(1), || false);
+                self.frames.nap(Duration::from_millis(1), || false);
             }
             written += now;
         }

@@ -13,7 +13,7 @@ use crate::io::{PageStore, SpillFile};
 use crate::lock::{LockManager, LockOptions};
 use crate::log::Log;
 use crate::pool::mini_transaction::PageSpace;
-use crate::pool::{Latching, Pages, Pool, PoolError, PoolStrategy, SyncMode, Workers};
+use crate::pool::{Latching, PageMemory, Pages, Pool, PoolError, PoolStrategy, SyncMode, Workers};
 use crate::recovery::log_salvage::undo_damage;
 use crate::recovery::{Checkpointer, OpenedLog, undo};
 use crate::store::catalog::Catalog;
@@ -217,7 +217,7 @@ fn transaction_manager<M: PoolStrategy>(
     // Undo is read once, from the newest to the oldest: little of it is worth memory.
     let undo_bytes = both / 4;
     let versions = (both - undo_bytes, undo_bytes, spill);
-    let page_bytes = pool.page_size as u64;
+    let page_bytes = pool.page_size() as u64;
     let txns = TransactionManager::new(log, locks, next, GROUP_DELAY, page_bytes, versions);
     Arc::new(txns.counting(pool.redo_log().rows().clone()))
 }
