@@ -132,7 +132,7 @@ impl<M: PoolStrategy> Pool<M> {
         if header.is_writing() {
             // The page id must not be reused before the write is complete.
             header.latch.release_exclusive();
-            self.writes.defer(header.id(), page);
+            self.writeback.defer(header.id(), page);
             self.reap();
             return;
         }
@@ -153,11 +153,11 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Finishes deletions that waited for a write.
     pub(crate) fn reap(&self) {
-        for (id, page) in self.writes.take_deferred() {
+        for (id, page) in self.writeback.take_deferred() {
             let Some(frame) = self.frames.memory().frame(id) else { continue };
             let header = self.frames.header(frame);
             if header.is_writing() || !header.latch.exclusive() {
-                self.writes.defer(id, page);
+                self.writeback.defer(id, page);
                 continue;
             }
             self.finish_free(frame, page);

@@ -41,7 +41,8 @@ use crate::pool::storage::Storage;
 use crate::pool::sync::event::Event;
 use crate::pool::translation::in_flight::InFlight;
 use crate::pool::translation::page_table::PageTable;
-use crate::pool::writeback::write::Writes;
+use crate::pool::translation::read_orders::ReadOrders;
+use crate::pool::writeback::writeback::Writeback;
 use crate::stats::Statistics;
 use crate::stats::counters::{Counter, Counters};
 use crate::stats::histogram::Latencies;
@@ -76,14 +77,13 @@ pub struct Pool<M: PoolStrategy> {
     pub(crate) scanned: Scanned,
     /// The one operation for which pages are held, so that it ends.
     pub(crate) starvation: StarvationGuard,
-    pub(crate) writes: Writes,
+    /// Reads that are ordered ahead of need.
+    pub(in crate::pool) orders: ReadOrders,
+    /// Dirty pages on their way to storage.
+    pub(in crate::pool) writeback: Writeback,
     /// State of the page cleaners, if there are any.
     pub(crate) cleaners: PageCleaners,
     pub(crate) storage: Arc<dyn Storage>,
-    /// `true` if the first record about a page that was clean holds all of it.
-    pub(crate) logs_images: bool,
-    /// `true` if pages are compressed when they are written.
-    pub(crate) compresses: bool,
     /// Ids of the next new pages.
     pub(crate) ids: PageIds,
     /// The parents of roots.
@@ -105,7 +105,7 @@ pub(crate) struct Sleep {
     pub(crate) stop: AtomicBool,
     /// Free frames that a worker waits for; 0 if none waits.
     pub(crate) demand: AtomicU32,
-    /// Signalled when there is something to evict, to write or to read ahead.
+    /// Signalled when there is something to evict.
     pub(crate) work: Event,
     /// Evictors that are called one by one.
     pub(crate) evictor_threads: EvictorThreads,
@@ -121,8 +121,7 @@ impl<M: PoolStrategy> Pool<M> {
         storage: Arc<dyn Storage>,
         hosted: HostedPolicy<M::Hook>,
     ) -> Result<Pool<M>, PoolError> {
-        let (page_size, logs_images) = (storage.page_size(), storage.is_in_place());
-        let compresses = storage.compresses();
+        let page_size = storage.page_size();
         if !page_size.is_power_of_two() || !(512..=1 << 16).contains(&page_size) {
             return Err(PoolError::PageSize { page_size: page_size as u64 });
         }
@@ -150,10 +149,9 @@ impl<M: PoolStrategy> Pool<M> {
             scanned: Scanned::default(),
             cleaners: PageCleaners::default(),
             starvation: StarvationGuard::default(),
-            writes: Writes::new(page_size),
+            orders: ReadOrders::default(),
+            writeback: Writeback::new(storage.clone(), &options),
             ids: PageIds::new(storage.clone()),
-            logs_images,
-            compresses,
             storage,
             anchors: Anchors::new(page_size)?,
             sleep: Sleep::default(),
@@ -209,6 +207,11 @@ impl<M: PoolStrategy> Pool<M> {
     /// Returns whether the pool's threads are to end.
     pub(crate) fn is_over(&self) -> bool {
         self.sleep.stop.load(Ordering::Acquire)
+    }
+
+    /// Returns the pages that wait to be written.
+    pub(crate) fn writeback(&self) -> &Writeback {
+        &self.writeback
     }
 
     /// Returns the policy's name.

@@ -26,7 +26,8 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
         let header = pool.frames.header(frame);
         let Some(page) = header.page() else { return };
         debug_assert!(header.latch.is_exclusive(), "a page changes under its exclusive latch");
-        let begin = || header.begin_logged_change(|| pool.redo.tail()) && pool.logs_images;
+        let begin =
+            || header.begin_logged_change(|| pool.redo.tail()) && pool.writeback.is_in_place();
         let copy = |arena: &mut Vec<u8>| {
             pool.frames.view(frame).copy_to(0, pool.frames.page_size(), arena);
         };
@@ -43,7 +44,8 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
         let header = pool.frames.header(frame);
         let Some(page) = header.page() else { return };
         debug_assert!(header.latch.is_exclusive(), "a page changes under its exclusive latch");
-        let begin = || header.begin_logged_change(|| pool.redo.tail()) && pool.logs_images;
+        let begin =
+            || header.begin_logged_change(|| pool.redo.tail()) && pool.writeback.is_in_place();
         changes.page_changes_by(frame, page, begin, redo);
     }
 
@@ -133,7 +135,7 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
     }
 
     fn leave_out_gaps(&self, before: &mut [u8], after: &mut [u8]) {
-        if !self.compresses || planted!(GapCountsAsUnchanged) {
+        if !self.writeback.compresses() || planted!(GapCountsAsUnchanged) {
             return;
         }
         let gap = |page: &[u8]| {

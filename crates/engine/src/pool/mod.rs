@@ -77,7 +77,9 @@ pub mod swip;
 mod sync;
 pub mod translation;
 pub mod twin;
+mod workers;
 pub mod writeback;
+mod writing;
 
 pub use anchors::Anchor;
 pub use buffer_pool::Pool;
@@ -100,4 +102,4 @@ pub(crate) use reserved::Reserved;
 pub use storage::{PageIn, PageOut, Storage};
 pub use swip::Swip;
 pub use twin::twin_pages::Twin;
-pub use writeback::workers::Workers;
+pub use workers::Workers;

@@ -207,7 +207,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
 
     fn begin_reads(&self) {
         // Threads that need the pages meanwhile wait for the reads.
-        self.sleep.work.signal();
+        self.writeback.wake();
     }
 
     fn ahead_max(&self) -> usize {

@@ -8,12 +8,9 @@
 //! again, a *rescue*, which reads nothing; a thread that needs a frame gets that of the page that
 //! has been there longest.
 
-use std::borrow::Cow;
-use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use millpond_base::cleaning::each_neighbour;
 use millpond_base::sync::Mutex;
 use millpond_base::sync::atomic::AtomicU32;
 use millpond_base::{FrameId, Mark, PageId, Reason};
@@ -116,36 +113,6 @@ impl<M: PoolStrategy> Pool<M> {
             self.cleaners.excess.store(0, Ordering::Relaxed);
         }
         is_progress
-    }
-
-    /// Returns `frames` and those of the dirty pages next to theirs, which are written with them,
-    /// if the rule is to; with a page table only, which finds them.
-    pub(crate) fn with_neighbours<'f>(
-        &self,
-        frames: &'f [FrameId],
-        reason: Reason,
-    ) -> Cow<'f, [FrameId]> {
-        let flushes = self.options.cleaning.is_some_and(|rule| rule.neighbours);
-        if M::SWIZZLES || !flushes || reason == Reason::Synch {
-            return Cow::Borrowed(frames);
-        }
-        let mut all = frames.to_vec();
-        let mut seen: HashSet<FrameId> = frames.iter().copied().collect();
-        for page in frames.iter().filter_map(|id| self.frames.memory().header(*id)?.page()) {
-            each_neighbour(page.0, |neighbour| {
-                let Ok(Some(frame)) = self.table.find(self.frames.memory(), PageId(neighbour))
-                else {
-                    return false;
-                };
-                let is_dirty =
-                    self.frames.memory().header(frame).is_some_and(FrameHeader::is_dirty);
-                if is_dirty && seen.insert(frame) {
-                    all.push(frame);
-                }
-                is_dirty
-            });
-        }
-        Cow::Owned(all)
     }
 
     /// Lets pages that were just evicted stand by from now on.

@@ -181,7 +181,7 @@ impl<M: PoolStrategy> Pool<M> {
         if !self.options.background_writer {
             return !self.evict_step(self.options.batch).unwrap_or_default().is_nothing();
         }
-        if self.frames.free() + self.writes.buffer.pending() < self.free_target() {
+        if self.frames.free() + self.writeback.buffer().pending() < self.free_target() {
             let round = self.evict_round(self.options.batch, None);
             if round.taken + self.hand_over(&round.dirty) > 0 {
                 return true;
@@ -228,7 +228,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// A page that could not be written.
     pub fn evict_all(&self) -> Result<u32, PoolError> {
         let mut fruitless = 0;
-        self.forget_buffered();
+        self.writeback.buffer().forget(&self.frames);
         while fruitless < 8 {
             let round = self.evict_round(self.frames.count(), None);
             let written = self.write_frames(&round.dirty, Reason::Replace)?;

@@ -92,7 +92,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// A thread that undoes changes has no time for that: it may be the one that takes checkpoints.
     fn is_checkpoint_due(&self) -> bool {
         let has_log = self.redo.log().is_some_and(|log| log.poisoned().is_none());
-        !Reserved::is_in_use() && has_log && self.storage.waits_for_checkpoint()
+        !Reserved::is_in_use() && has_log && self.writeback.waits_for_checkpoint()
     }
 
     /// Evicts, or waits for the evictors, until `done` returns something.

@@ -394,7 +394,7 @@ impl<M: PoolStrategy> Pool<M> {
             self.in_flight.end(page);
             return Order::Refused;
         };
-        if !self.writes.order_read(page, self.frames.header(frame).id()) {
+        if !self.orders.give(page, self.frames.header(frame).id()) {
             // The background thread has ended: nothing would read it.
             self.frames.give_back_unused(frame);
             self.in_flight.end(page);

@@ -4,5 +4,6 @@ mod ahead;
 pub(in crate::pool) mod fetch;
 pub mod in_flight;
 pub mod page_table;
+pub(in crate::pool) mod read_orders;
 pub(in crate::pool) mod resolve;
 mod verify;

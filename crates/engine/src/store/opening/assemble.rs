@@ -158,7 +158,7 @@ impl<M: PoolStrategy> Store<M> {
             next_bytes: AtomicU64::default(),
             rests: AtomicU32::default(),
         });
-        if pool.sync_mode() == SyncMode::Ranges {
+        if pool.writeback().sync_mode() == SyncMode::Ranges {
             pages.defer_syncs();
         }
         checkpointer.take()?;

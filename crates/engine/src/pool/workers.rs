@@ -64,6 +64,7 @@ impl<M: PoolStrategy> Drop for Workers<M> {
     fn drop(&mut self) {
         self.pool.sleep.stop.store(true, Ordering::Release);
         self.pool.sleep.work.signal();
+        self.pool.writeback.wake();
         self.pool.sleep.evictor_threads.dismiss();
         self.pool.frames.wake();
         for thread in self.threads.drain(..) {
