@@ -105,10 +105,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.reset_meta(frame, &access);
         header.set_scanned(false);
         self.policy_host.admit(self.metas(), header.id(), &access, GhostHit::NONE, || {
-            header.become_state(State::Hot);
-            if M::HAS_TABLE {
-                self.table.insert(self.frames.memory(), page, header.id());
-            }
+            self.translation.attach(&self.frames, frame, page, None);
         });
         self.loaded(frame, &access);
     }
@@ -121,9 +118,7 @@ impl<M: PoolStrategy> Pool<M> {
             header.latch.release_exclusive();
             return;
         };
-        if M::HAS_TABLE {
-            self.table.remove(self.frames.memory(), page, header.id());
-        }
+        self.translation.remove(&self.frames, page, header.id());
         let publish = || header.become_state(State::Evicted);
         self.policy_host.forget(self.metas(), header.id(), publish);
         header.clear_dirty();

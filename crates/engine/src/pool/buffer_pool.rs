@@ -10,8 +10,6 @@
 //! interface that data structures see.
 
 use std::collections::HashMap;
-use std::marker::PhantomData;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -23,7 +21,7 @@ use crate::page::PageType;
 use crate::pool::anchors::Anchors;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, POLICY_LINE, State};
-use crate::pool::kind::{Kind, Kinds};
+use crate::pool::kind::Kind;
 use crate::pool::latch::Latching;
 use crate::pool::memory::frames::Frames;
 use crate::pool::mini_transaction::RedoLog;
@@ -39,9 +37,7 @@ use crate::pool::replacement::scanned::Scanned;
 use crate::pool::starvation::StarvationGuard;
 use crate::pool::storage::Storage;
 use crate::pool::sync::event::Event;
-use crate::pool::translation::in_flight::InFlight;
-use crate::pool::translation::page_table::PageTable;
-use crate::pool::translation::read_orders::ReadOrders;
+use crate::pool::translation::translation::Translation;
 use crate::pool::writeback::writeback::Writeback;
 use crate::stats::Statistics;
 use crate::stats::counters::{Counter, Counters};
@@ -60,30 +56,23 @@ pub struct Pool<M: PoolStrategy> {
     /// The time that the policy sees.
     pub(crate) clock: PolicyClock,
     pub(crate) statistics: Statistics,
-    /// Page id to frame, for all pages in state hot or cooling; empty with swips.
-    pub(crate) table: PageTable<M::Latching>,
+    /// Finds the frames of pages, and loads pages.
+    pub(in crate::pool) translation: Translation<M>,
     /// The redo log, if changes are logged, and the page space at its end.
     pub(crate) redo: RedoLog,
-    /// Finds the swips of each page type.
-    pub(crate) kinds: Kinds,
 
     // Needed only when a page is loaded, created, evicted or deleted.
     /// The cold half of the policy. It knows the pages in state hot or cooling, and no others.
     pub(crate) policy_host: PolicyHost<M::Hook>,
     policy: &'static str,
-    /// Pages that are being loaded, or are loaded and not attached yet: frames in state loading.
-    pub(crate) in_flight: InFlight,
     /// Frames that only scans have referenced: victims before the policy is asked.
     pub(crate) scanned: Scanned,
     /// The one operation for which pages are held, so that it ends.
     pub(crate) starvation: StarvationGuard,
-    /// Reads that are ordered ahead of need.
-    pub(in crate::pool) orders: ReadOrders,
     /// Dirty pages on their way to storage.
     pub(in crate::pool) writeback: Writeback,
     /// State of the page cleaners, if there are any.
     pub(crate) cleaners: PageCleaners,
-    pub(crate) storage: Arc<dyn Storage>,
     /// Ids of the next new pages.
     pub(crate) ids: PageIds,
     /// The parents of roots.
@@ -95,7 +84,6 @@ pub struct Pool<M: PoolStrategy> {
     pub(crate) options: PoolOptions,
     pub(crate) recorder: Recorder,
     pub(crate) storage_recorder: StorageRecorder,
-    _strategy: PhantomData<M>,
 }
 
 /// Events on which background threads wait for work, and workers for frames.
@@ -140,25 +128,20 @@ impl<M: PoolStrategy> Pool<M> {
             hit_on: hosted.policy_host.hit_on(),
             clock: PolicyClock::new(options.references_per_tick, evictions_per_tick),
             statistics: Statistics::new(options.sample_period),
-            table: PageTable::new(if M::HAS_TABLE { options.frames } else { 2 }),
+            translation: Translation::new(storage.clone(), options.frames),
             redo: RedoLog::default(),
-            kinds: Kinds::new(),
             policy_host: hosted.policy_host,
             policy: hosted.name,
-            in_flight: InFlight::default(),
             scanned: Scanned::default(),
             cleaners: PageCleaners::default(),
             starvation: StarvationGuard::default(),
-            orders: ReadOrders::default(),
             writeback: Writeback::new(storage.clone(), &options),
             ids: PageIds::new(storage.clone()),
-            storage,
             anchors: Anchors::new(page_size)?,
             sleep: Sleep::default(),
             recorder: Recorder::default(),
             storage_recorder: StorageRecorder::default(),
             options,
-            _strategy: PhantomData,
         })
     }
 
@@ -171,13 +154,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Registers `kind` to find the swips of pages of type `page_type`; the first call counts.
     pub fn register(&self, page_type: PageType, kind: &'static dyn Kind) {
-        self.kinds.register(page_type, kind);
-    }
-
-    /// Returns whether the swips of the page in `parent`, which this thread holds, can be found.
-    /// If not, nothing is written any more: pointers in such a page would reach storage.
-    pub(crate) fn knows_swips_of(&self, parent: NonNull<FrameHeader>) -> bool {
-        !M::SWIZZLES || self.kinds.finds_swips_of(self.frames.view(parent))
+        self.translation.kinds().register(page_type, kind);
     }
 
     /// Returns the page ids that were allocated in storage ahead of need.

@@ -96,7 +96,7 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
         view.copy_to(0, self.frames.page_size(), copy);
         if M::SWIZZLES
             && !planted!(SwipLoggedAsPointer)
-            && let Some(kind) = self.kinds.of(view)
+            && let Some(kind) = self.translation.kinds().of(view)
         {
             kind.swips(view, &mut |at| {
                 self.frames.unswizzle_copy(view, copy, at);
@@ -111,13 +111,13 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
         if !M::SWIZZLES {
             return;
         }
-        let Some(kind) = self.kinds.of(view) else { return };
+        let Some(kind) = self.translation.kinds().of(view) else { return };
         // An unchanged word that was a swip before still means the same child, and the log has it.
         // An unchanged word that was no swip is a remnant of an entry, perhaps a pointer, which the
         // log may have in an image, too.
         let was = View::of(before);
         let mut swips = Vec::new();
-        if let Some(kind) = self.kinds.of(was) {
+        if let Some(kind) = self.translation.kinds().of(was) {
             kind.swips(was, &mut |at| {
                 swips.push(at);
                 true
@@ -140,7 +140,7 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
         }
         let gap = |page: &[u8]| {
             let view = View::of(page);
-            self.kinds.of(view).map_or(0..0, |kind| kind.gap(view))
+            self.translation.kinds().of(view).map_or(0..0, |kind| kind.gap(view))
         };
         let (was, is) = (gap(before), gap(after));
         if let (Some(before), Some(after)) = (before.get_mut(was.clone()), after.get(was)) {

@@ -169,7 +169,7 @@ impl<M: PoolStrategy> Pool<M> {
         let view = View::of(&seen.page);
         let above_leaves = PageHeader::type_in(view) == PageType::BTREE_INNER
             && PageHeader::read(&seen.page).level == 1;
-        let kind = self.kinds.of(view);
+        let kind = self.translation.kinds().of(view);
         for (index, &at) in seen.swips.iter().enumerate().skip(from) {
             let leads_on =
                 (walk.values || !above_leaves) && kind.is_some_and(|kind| kind.leads_on(view, at));
@@ -198,7 +198,7 @@ impl<M: PoolStrategy> Pool<M> {
         node.view().copy_to(0, self.frames.page_size(), &mut seen.page);
         node.validate()?;
         let view = View::of(&seen.page);
-        if let Some(kind) = self.kinds.of(view) {
+        if let Some(kind) = self.translation.kinds().of(view) {
             kind.swips(view, &mut |at| {
                 seen.swips.push(at);
                 true
@@ -248,7 +248,7 @@ impl<M: PoolStrategy> Pool<M> {
         {
             to.copy_from_slice(from);
         }
-        if let Some(kind) = self.kinds.of(new.view()) {
+        if let Some(kind) = self.translation.kinds().of(new.view()) {
             kind.swips(new.view(), &mut |at| {
                 mtr.adopt(Swip(new.view().u64(at)), &new);
                 true

@@ -8,6 +8,7 @@ use crate::page::record_body::OrphanRoot;
 use crate::pool::anchors::Anchor;
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
+use crate::pool::fault::{AHEAD_PART, FRAMES_KEPT};
 use crate::pool::frame::FrameHeader;
 use crate::pool::guard::{Read, Write};
 use crate::pool::hint::PageHint;
@@ -19,7 +20,6 @@ use crate::pool::options::PoolStrategy;
 use crate::pool::pages::{NewPage, Pages};
 use crate::pool::reserved::Reserved;
 use crate::pool::swip::Swip;
-use crate::pool::translation::fetch::{AHEAD_PART, FRAMES_KEPT};
 use crate::stats::Statistics;
 use crate::stats::counters::Counter;
 use crate::stats::thread_slot::thread_slot;
@@ -190,7 +190,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
             && let Some(child) = word.frame()
         {
             self.frames.header(child).set_parent(Some(parent));
-            self.knows_swips_of(parent);
+            self.translation.knows_swips_of(&self.frames, parent);
         }
     }
 
@@ -198,7 +198,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         if M::SWIZZLES {
             return word.is_swizzled();
         }
-        matches!(self.table.find(self.frames.memory(), word.page()), Ok(Some(_)))
+        matches!(self.translation.find(&self.frames, word.page()), Ok(Some(_)))
     }
 
     fn order_reads<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) -> Ordered {
@@ -218,7 +218,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         if !self.reads_ahead() {
             return Ok(());
         }
-        self.kinds.all_registered()?;
+        self.translation.kinds().all_registered()?;
         self.make_frames(pages.saturating_add(FRAMES_KEPT))
     }
 

@@ -26,7 +26,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// # Errors
     /// The first error of the storage; pages whose write failed are dirty again.
     pub fn write_frames(&self, frames: &[FrameId], reason: Reason) -> Result<u32, PoolError> {
-        self.kinds.all_registered()?;
+        self.translation.kinds().all_registered()?;
         let all = self.with_neighbours(frames, reason);
         let (written, error) = self.write_due(&all, reason, &|_, _| true);
         self.reap();
@@ -53,7 +53,7 @@ impl<M: PoolStrategy> Pool<M> {
         let writer = Writer {
             writeback: &self.writeback,
             frames: &self.frames,
-            kinds: &self.kinds,
+            kinds: self.translation.kinds(),
             changes: &self.redo,
             statistics: &self.statistics,
             recorder: &self.storage_recorder,
@@ -113,7 +113,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// # Errors
     /// See [`Pool::write_frames`].
     pub fn write_overdue(&self, frames: &[FrameId], bound: Lsn) -> Result<u32, PoolError> {
-        self.kinds.all_registered()?;
+        self.translation.kinds().all_registered()?;
         let (mut written, mut first) = (0, None);
         for chosen in frames.chunks(BATCH_MAX) {
             let overdue: Vec<FrameId> =
@@ -154,8 +154,7 @@ impl<M: PoolStrategy> Pool<M> {
         let mut seen: HashSet<FrameId> = frames.iter().copied().collect();
         for page in frames.iter().filter_map(|id| self.frames.memory().header(*id)?.page()) {
             each_neighbour(page.0, |neighbour| {
-                let Ok(Some(frame)) = self.table.find(self.frames.memory(), PageId(neighbour))
-                else {
+                let Ok(Some(frame)) = self.translation.find(&self.frames, PageId(neighbour)) else {
                     return false;
                 };
                 let is_dirty =
@@ -198,7 +197,7 @@ impl<M: PoolStrategy> Pool<M> {
     pub(crate) fn background_writer(&self) {
         const NAP: Duration = Duration::from_millis(100);
         while !self.is_over() {
-            let orders = self.orders.take(true);
+            let orders = self.translation.orders().take(true);
             if !orders.is_empty() {
                 self.read_ahead(&orders);
                 continue;
@@ -212,11 +211,12 @@ impl<M: PoolStrategy> Pool<M> {
                 }
                 continue;
             }
-            let has_work = || !self.writeback.buffer().is_empty() || !self.orders.is_empty();
+            let has_work =
+                || !self.writeback.buffer().is_empty() || !self.translation.orders().is_empty();
             self.writeback.wait(NAP, || has_work() || self.is_over());
         }
         // Frames that were taken for reads must not be lost.
-        self.read_ahead(&self.orders.take(false));
+        self.read_ahead(&self.translation.orders().take(false));
     }
 
     /// Writes dirty pages of the cooling stage, if there is one.

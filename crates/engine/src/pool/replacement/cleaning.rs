@@ -40,10 +40,10 @@ impl<M: PoolStrategy> LiveHost<'_, M> {
     /// table is in use.
     pub(super) fn leaves(&mut self, page: PageId, header: &FrameHeader) -> bool {
         let (pool, frame) = (self.pool, header.id());
-        let stands_by = self.keeps && pool.in_flight.begin_standing_by(page);
-        if M::HAS_TABLE && !pool.table.try_remove(pool.frames.memory(), page, frame) {
+        let stands_by = self.keeps && pool.translation.in_flight().begin_standing_by(page);
+        if !pool.translation.try_remove(&pool.frames, page, frame) {
             if stands_by {
-                pool.in_flight.end(page);
+                pool.translation.in_flight().end(page);
             }
             return false;
         }
@@ -74,7 +74,7 @@ impl<M: PoolStrategy> Pool<M> {
     #[inline]
     pub(crate) fn frames_ready(&self) -> u32 {
         let free = self.frames.free();
-        if self.cleans() { free + self.in_flight.standing_by() } else { free }
+        if self.cleans() { free + self.translation.in_flight().standing_by() } else { free }
     }
 
     /// Returns whether page cleaners have to write because of the dirty share; counts the dirty
@@ -122,7 +122,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
         self.count_evictions(kept.len() as u32);
         for (page, frame) in kept {
-            self.in_flight.stand_by(*page, *frame);
+            self.translation.in_flight().stand_by(*page, *frame);
         }
         self.frames.signal_freed();
     }
@@ -147,7 +147,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Drops the page that has been standing by for longest, so that its frame is free; returns
     /// whether there was one.
     pub(crate) fn drop_oldest(&self) -> bool {
-        let Some(frame) = self.in_flight.oldest_standing_by() else { return false };
+        let Some(frame) = self.translation.in_flight().oldest_standing_by() else { return false };
         self.frames.give_back_evicted(&[frame], self.counters());
         true
     }

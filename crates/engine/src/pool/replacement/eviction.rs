@@ -164,7 +164,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
     fn child(&mut self, frame: NonNull<FrameHeader>, hot: bool) -> Option<FrameId> {
         let pool = self.pool;
         let view = pool.frames.view(frame);
-        let kind = pool.kinds.of(view)?;
+        let kind = pool.translation.kinds().of(view)?;
         let (mut chosen, mut seen, random) = (None, 0usize, &mut self.random);
         kind.swips(view, &mut |at| {
             let word = Swip(view.u64(at));
@@ -206,7 +206,10 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         let page = header.page().ok_or(RefusalReason::Changed)?;
         let cools = header.state() == State::Cooling;
         let word = if cools { Swip::cooling(frame) } else { Swip::hot(frame) };
-        let at = pool.find_swip(parent, word, frame).ok_or(RefusalReason::Changed)?;
+        let at = pool
+            .translation
+            .find_swip(&pool.frames, parent, word, frame)
+            .ok_or(RefusalReason::Changed)?;
         if !self.leaves(page, header) {
             return Err(RefusalReason::Latched);
         }
@@ -272,7 +275,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         if header.state() != State::Hot {
             return Err(RefusalReason::Changed);
         }
-        if pool.kinds.of(pool.frames.view(frame)).is_some() {
+        if pool.translation.kinds().of(pool.frames.view(frame)).is_some() {
             let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
             let child = self.child(frame, true);
             held.unchanged();
@@ -280,7 +283,10 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
                 return Ok(Cooled::CoolChildFirst(child));
             }
         }
-        let at = pool.find_swip(parent, Swip::hot(frame), frame).ok_or(RefusalReason::Changed)?;
+        let at = pool
+            .translation
+            .find_swip(&pool.frames, parent, Swip::hot(frame), frame)
+            .ok_or(RefusalReason::Changed)?;
         pool.frames.set_swip(parent, at, Swip::cooling(frame));
         header.become_state(State::Cooling);
         parent_held.unchanged();

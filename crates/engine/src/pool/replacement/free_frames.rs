@@ -141,7 +141,7 @@ impl<M: PoolStrategy> Pool<M> {
             } else if Instant::now() > deadline {
                 return Err(full.unwrap_or(PoolError::Full { frames: self.frames.count() }));
             } else {
-                self.kinds.all_registered()?;
+                self.translation.kinds().all_registered()?;
                 self.frames.step_epoch();
                 if !self.drop_abandoned() {
                     step_aside(fruitless);

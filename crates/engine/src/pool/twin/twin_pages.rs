@@ -26,7 +26,6 @@ use crate::pool::memory::frame_page;
 use crate::pool::mini_transaction::{MiniTransaction, NoLog, PageMemory, References};
 use crate::pool::pages::{NewPage, Pages};
 use crate::pool::swip::Swip;
-use crate::pool::translation::resolve::null_swip;
 use crate::pool::twin::twin_memory::TwinMemory;
 
 /// Plain memory that holds pages, latched by `L`.
@@ -159,7 +158,7 @@ impl<L: Latching> Pages for Twin<L> {
     fn child<'o>(&'o self, parent: &Read<'o, Self>, at: usize, _: Mark) -> Try<Read<'o, Self>> {
         let word = parent.swip(at);
         parent.validate()?;
-        let frame = word.frame().ok_or_else(|| null_swip(parent.header().page(), at))?;
+        let frame = word.frame().ok_or_else(|| Jump::null_swip(parent.header().page(), at))?;
         // SAFETY: the parent had not changed after the swip was read, so the word is a swip that
         // this twin made, of a frame that it keeps.
         let child = unsafe { Read::begin(parent.mtr(), frame) }?;
@@ -176,7 +175,7 @@ impl<L: Latching> Pages for Twin<L> {
     ) -> Try<Write<'o, Self>> {
         let word = parent.swip(at);
         parent.validate()?;
-        let frame = word.frame().ok_or_else(|| null_swip(parent.header().page(), at))?;
+        let frame = word.frame().ok_or_else(|| Jump::null_swip(parent.header().page(), at))?;
         // SAFETY: as in `child`.
         let child = unsafe { Write::begin(parent.mtr(), frame) }?;
         parent.validate()?;
@@ -190,7 +189,7 @@ impl<L: Latching> Pages for Twin<L> {
         _: Mark,
     ) -> Try<Write<'o, Self>> {
         let frame = Swip(parent.view().u64(at)).frame();
-        let frame = frame.ok_or_else(|| null_swip(parent.header().page(), at))?;
+        let frame = frame.ok_or_else(|| Jump::null_swip(parent.header().page(), at))?;
         // SAFETY: the parent is held, so the word is a swip that this twin made.
         unsafe { Write::begin(parent.mtr(), frame) }
     }

@@ -13,7 +13,6 @@ use millpond_base::{FrameId, Mark, PageId};
 use millpond_policies::contract::{Access, Hit, HitHook, HitOn, Screen};
 
 use crate::pool::buffer_pool::Pool;
-use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, State};
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Jump, Load, Try};
@@ -88,7 +87,7 @@ impl<M: PoolStrategy> Pool<M> {
                 _ => self.translate_cold(parent, at, word, mark),
             };
         }
-        match self.table.find(self.frames.memory(), word.page()) {
+        match self.translation.find(&self.frames, word.page()) {
             Ok(Some(id)) => {
                 let frame = self.frames.memory().frame(id).ok_or(Jump::Restart)?;
                 self.warm(parent.mtr(), frame, word.page())?;
@@ -115,7 +114,9 @@ impl<M: PoolStrategy> Pool<M> {
         if !M::Latching::promote(latch, parent.token()) {
             return Err(Jump::Restart);
         }
-        let verified = self.verify_found(parent.frame(), at, frame, page);
+        let verified =
+            self.translation
+                .verify_found(&self.frames, parent.frame(), at, frame, page, || self.is_free(page));
         M::Latching::demote(latch);
         verified
     }
@@ -194,13 +195,13 @@ impl<M: PoolStrategy> Pool<M> {
         mark: Mark,
     ) -> Try<NonNull<FrameHeader>> {
         if word == Swip::NULL {
-            return Err(null_swip(parent.header().page(), at));
+            return Err(Jump::null_swip(parent.header().page(), at));
         }
         if M::SWIZZLES && word.is_cooling() {
             return self.revive(parent, at, word);
         }
         let page = word.page();
-        if M::SWIZZLES && M::HAS_TABLE && self.is_in_table(page) {
+        if M::SWIZZLES && M::HAS_TABLE && self.translation.has(&self.frames, page) {
             // It was attached a moment ago: the swip is another one by now.
             return Err(Jump::Restart);
         }
@@ -215,7 +216,7 @@ impl<M: PoolStrategy> Pool<M> {
                 }
                 return attached;
             }
-            self.in_flight.arrive(page, arrived);
+            self.translation.in_flight().arrive(page, arrived);
             return Err(Jump::Restart);
         }
         let version = M::Latching::version(&parent.header().latch, parent.token());
@@ -310,7 +311,7 @@ impl<M: PoolStrategy> Pool<M> {
     ) -> Try<Write<'o, Self>> {
         let word = Swip(parent.view().u64(at));
         if word == Swip::NULL {
-            return Err(null_swip(parent.header().page(), at));
+            return Err(Jump::null_swip(parent.header().page(), at));
         }
         let frame = if M::SWIZZLES && word.is_hot() {
             word.frame().ok_or(Jump::Restart)?
@@ -318,7 +319,14 @@ impl<M: PoolStrategy> Pool<M> {
             self.revive_held(parent.frame(), at, word)?
         } else if let Some(frame) = self.resident_by_table(parent.mtr(), word.page())? {
             if self.frames.header(frame).is_unverified() {
-                self.verify_found(parent.frame(), at, frame, word.page())?;
+                self.translation.verify_found(
+                    &self.frames,
+                    parent.frame(),
+                    at,
+                    frame,
+                    word.page(),
+                    || self.is_free(word.page()),
+                )?;
             }
             frame
         } else if let Some(arrived) = self.claim(word.page(), mark) {
@@ -349,19 +357,11 @@ impl<M: PoolStrategy> Pool<M> {
         if M::SWIZZLES {
             return Ok(None);
         }
-        let found = self.table.find(self.frames.memory(), page).map_err(|_| Jump::Restart)?;
+        let found = self.translation.find(&self.frames, page).map_err(|_| Jump::Restart)?;
         let frame = found.and_then(|id| self.frames.memory().frame(id));
         if let Some(frame) = frame {
             self.warm(mtr, frame, page)?;
         }
         Ok(frame)
     }
-}
-
-/// Returns the error of a validated swip that refers to no page: its structure did not write the
-/// page so.
-#[cold]
-pub(crate) fn null_swip(page: Option<PageId>, at: usize) -> Jump {
-    let what = format!("no page is referred to at byte {at}");
-    Jump::failed(PoolError::Corrupt { page: page.unwrap_or_default(), what })
 }

@@ -8,7 +8,6 @@
 use std::ptr::NonNull;
 
 use millpond_base::{FrameId, Lsn, Mark, PageId, PageKind};
-use millpond_device::planted;
 use millpond_policies::contract::{Access, HitHook, HitOn};
 
 use crate::page::PageHeader;
@@ -21,11 +20,11 @@ use crate::pool::jump::{Cold, Jump, Load, Ordered, Try};
 use crate::pool::latch::Latching;
 use crate::pool::options::PoolStrategy;
 use crate::pool::recording::storage_recorder::StorageRequest;
-use crate::pool::storage::PageIn;
 use crate::pool::swip::Swip;
 use crate::pool::translation::in_flight::{Arrived, Claimed, Step};
+use crate::pool::translation::translation::{Place, ReadAhead};
 use crate::stats::Wait;
-use crate::stats::counters::{Counter, Gauge, Timing};
+use crate::stats::counters::Counter;
 use crate::stats::thread_slot::thread_slot;
 
 /// Free frames that are left alone when reads are ordered: frames for pages that may not be used
@@ -36,7 +35,7 @@ pub(crate) const FRAMES_KEPT: u32 = 4;
 pub(crate) const AHEAD_PART: usize = 8;
 
 /// Result of an order to read a page ahead of its use.
-pub(super) enum Order {
+pub(in crate::pool) enum Order {
     /// The page will be read.
     Given,
     /// The page is in memory, or on its way, or not referred to any more.
@@ -52,32 +51,20 @@ impl<M: PoolStrategy> Pool<M> {
         match jump {
             Jump::Restart => back_off(attempt).map(|()| false),
             Jump::Cold(cold) => match *cold {
-                Cold::Load(load) => {
-                    self.kinds.all_registered().and_then(|()| self.load(&load, attempt))
-                }
-                Cold::Room(frames) => {
-                    self.kinds.all_registered().and_then(|()| self.make_room(frames)).map(|()| true)
-                }
+                Cold::Load(load) => self
+                    .translation
+                    .kinds()
+                    .all_registered()
+                    .and_then(|()| self.load(&load, attempt)),
+                Cold::Room(frames) => self
+                    .translation
+                    .kinds()
+                    .all_registered()
+                    .and_then(|()| self.make_room(frames))
+                    .map(|()| true),
                 Cold::Failed(error) => Err(error),
             },
         }
-    }
-
-    /// Returns whether the swip is still there, in its evicted form; waits for nothing.
-    fn is_missing(&self, load: &Load) -> bool {
-        if !M::SWIZZLES && self.is_in_table(load.page) {
-            return false;
-        }
-        // With a page table, too, the parent must still refer to the page: else the page may have
-        // been loaded and deleted meanwhile, and its id may be another page's.
-        let latch = &self.frames.header(load.parent).latch;
-        let word = Swip(self.frames.view(load.parent).u64(load.at));
-        let still = if M::Latching::THREADS {
-            latch.is_still(load.version)
-        } else {
-            latch.version_held() == load.version
-        };
-        still && word == Swip::evicted(load.page)
     }
 
     /// Loads a page, unless another thread does; returns whether this thread did.
@@ -85,7 +72,11 @@ impl<M: PoolStrategy> Pool<M> {
         if self.options.attempts_max.is_some_and(|most| attempt >= most) {
             return Err(PoolError::Starved { attempts: attempt });
         }
-        match self.in_flight.ask(load.page, || self.is_missing(load)) {
+        match self
+            .translation
+            .in_flight()
+            .ask(load.page, || self.translation.is_missing(&self.frames, load))
+        {
             Step::Changed | Step::Ready => return Ok(false),
             Step::Wait(completion) => {
                 let _waiting = self.statistics.wait(Wait::Page);
@@ -117,7 +108,7 @@ impl<M: PoolStrategy> Pool<M> {
                 attached.map(|()| true)
             }
             Err(error) => {
-                self.in_flight.end(load.page);
+                self.translation.in_flight().end(load.page);
                 Err(error)
             }
         }
@@ -126,23 +117,11 @@ impl<M: PoolStrategy> Pool<M> {
     /// Reads `page` into a free frame, which is latched exclusively; on an error the frame is free
     /// again.
     fn read_into(&self, frame: NonNull<FrameHeader>, page: PageId) -> Result<(), PoolError> {
-        let header = self.frames.header(frame);
-        debug_assert!(header.latch.is_exclusive(), "a page is loaded into a frame that is latched");
-        header.become_state(State::Loading);
-        header.set_page(Some(page));
-        let started = self.statistics.latencies.start(Timing::ReadTime);
-        self.statistics.counters.raise(Gauge::ReadsInFlight);
-        let result = self.storage.read(page, self.frames.bytes(frame));
-        self.statistics.counters.lower(Gauge::ReadsInFlight);
-        self.statistics.latencies.stop(Timing::ReadTime, started);
-        let result = result.and_then(|()| self.verify(frame, page));
-        let here = self.statistics.counters.here();
-        here.count(Counter::Reads);
-        here.add(Counter::BytesRead, self.frames.page_size() as u64);
+        let result = self.translation.read(&self.frames, &self.statistics, frame, page);
         match result {
             Ok(()) => self.record_read(frame),
             Err(_) => {
-                here.count(Counter::ReadErrors);
+                self.counters().count(Counter::ReadErrors);
                 self.frames.give_back(frame, 0);
             }
         }
@@ -177,8 +156,15 @@ impl<M: PoolStrategy> Pool<M> {
             self.leave(load, arrived);
             return Ok(());
         }
-        let place = if parent.page() == load.parent_page && self.knows_swips_of(load.parent) {
-            self.find_swip(load.parent, Swip::evicted(load.page), arrived.frame)
+        let place = if parent.page() == load.parent_page
+            && self.translation.knows_swips_of(&self.frames, load.parent)
+        {
+            self.translation.find_swip(
+                &self.frames,
+                load.parent,
+                Swip::evicted(load.page),
+                arrived.frame,
+            )
         } else {
             None
         };
@@ -196,11 +182,11 @@ impl<M: PoolStrategy> Pool<M> {
     /// Leaves a loaded page for the next thread that needs it: in the page table, if there is one.
     fn leave(&self, load: &Load, arrived: Arrived) {
         if M::SWIZZLES {
-            return self.in_flight.arrive(load.page, arrived);
+            return self.translation.in_flight().arrive(load.page, arrived);
         }
         self.frames.header(arrived.frame).set_unverified(true);
         self.publish(arrived, load.page, None, load.mark);
-        self.in_flight.end(load.page);
+        self.translation.in_flight().end(load.page);
     }
 
     /// Makes a loaded page reachable whose swip is at `place`, in a page that is latched
@@ -209,10 +195,11 @@ impl<M: PoolStrategy> Pool<M> {
         &self,
         arrived: Arrived,
         page: PageId,
-        place: (NonNull<FrameHeader>, usize),
+        place: Place,
         mark: Mark,
     ) -> Result<(), PoolError> {
-        let fits = self.fits(arrived.frame, page, place);
+        let fits =
+            self.translation.fits(&self.frames, arrived.frame, page, place, || self.is_free(page));
         match fits {
             Ok(()) => self.publish(arrived, page, Some(place), mark),
             Err(_) => {
@@ -220,27 +207,8 @@ impl<M: PoolStrategy> Pool<M> {
                 self.frames.give_back(arrived.frame, 0);
             }
         }
-        self.in_flight.end(page);
+        self.translation.in_flight().end(page);
         fits
-    }
-
-    /// Returns the offset of the swip `word` of `child` in the page of `parent`, which is latched
-    /// exclusively.
-    pub(crate) fn find_swip(
-        &self,
-        parent: NonNull<FrameHeader>,
-        word: Swip,
-        child: NonNull<FrameHeader>,
-    ) -> Option<usize> {
-        debug_assert!(
-            self.frames.header(parent).latch.is_exclusive(),
-            "swips are looked for under a latch"
-        );
-        let view = self.frames.view(parent);
-        let kind = self.kinds.of(view)?;
-        let at = kind.find(view, word.0, self.frames.view(child));
-        debug_assert!(at.is_none_or(|at| view.u64(at) == word.0), "not at {at:?}");
-        at.filter(|at| view.u64(*at) == word.0)
     }
 
     /// Attaches a page that was claimed, at the swip at `at` of `parent`, which this thread holds
@@ -254,9 +222,13 @@ impl<M: PoolStrategy> Pool<M> {
         mark: Mark,
     ) -> Try<NonNull<FrameHeader>> {
         let fits = Swip(self.frames.view(parent).u64(at)) == Swip::evicted(page);
-        if !fits || !self.knows_swips_of(parent) {
-            self.in_flight.arrive(page, arrived);
-            return Err(self.kinds.all_registered().map_or_else(Jump::failed, |()| Jump::Restart));
+        if !fits || !self.translation.knows_swips_of(&self.frames, parent) {
+            self.translation.in_flight().arrive(page, arrived);
+            return Err(self
+                .translation
+                .kinds()
+                .all_registered()
+                .map_or_else(Jump::failed, |()| Jump::Restart));
         }
         if arrived.prefetched {
             self.statistics.counters.count(Counter::PrefetchHits);
@@ -266,13 +238,7 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// Admits a loaded page and makes it reachable: by its swip, or by the page table.
-    fn publish(
-        &self,
-        arrived: Arrived,
-        page: PageId,
-        place: Option<(NonNull<FrameHeader>, usize)>,
-        mark: Mark,
-    ) {
+    fn publish(&self, arrived: Arrived, page: PageId, place: Option<Place>, mark: Mark) {
         let header = self.frames.header(arrived.frame);
         debug_assert!(
             header.latch.is_exclusive(),
@@ -288,20 +254,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.reset_meta(arrived.frame, &access);
         header.set_scanned(mark.is_scan());
         self.policy_host.admit(self.metas(), header.id(), &access, arrived.ghost_hit, || {
-            if M::SWIZZLES
-                && let Some((parent, at)) = place
-            {
-                debug_assert_eq!(Swip(self.frames.view(parent).u64(at)), Swip::evicted(page));
-                header.set_parent(Some(parent));
-                header.become_state(State::Hot);
-                if M::HAS_TABLE {
-                    self.table.insert(self.frames.memory(), page, header.id());
-                }
-                self.frames.set_swip(parent, at, Swip::hot(arrived.frame));
-            } else {
-                header.become_state(State::Hot);
-                self.table.insert(self.frames.memory(), page, header.id());
-            }
+            self.translation.attach(&self.frames, arrived.frame, page, place);
         });
         self.statistics.counters.count(Counter::Swizzles);
         self.loaded(arrived.frame, &access);
@@ -333,7 +286,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Takes a page that is in memory without a swip, to attach it.
     pub(crate) fn claim(&self, page: PageId, mark: Mark) -> Option<Arrived> {
-        match self.in_flight.claim(page)? {
+        match self.translation.in_flight().claim(page)? {
             Claimed::Arrived(arrived) => Some(arrived),
             Claimed::StandsBy(frame) => self.rescue(frame, page, mark),
         }
@@ -341,7 +294,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Drops a page that was loaded, and that no thread needed; returns whether there was one.
     pub(crate) fn drop_abandoned(&self) -> bool {
-        match self.in_flight.abandon() {
+        match self.translation.in_flight().abandon() {
             Some((_, arrived)) => {
                 // It may be one that stood by, and that could not be attached.
                 let epoch = if self.cleans() { self.frames.giving_up(self.counters()) } else { 0 };
@@ -363,14 +316,16 @@ impl<M: PoolStrategy> Pool<M> {
             if parent.validate().is_err() || self.frames_ready() <= FRAMES_KEPT {
                 return done;
             }
-            if !word.is_evicted() || (!M::SWIZZLES && self.is_in_table(word.page())) {
+            if !word.is_evicted()
+                || (!M::SWIZZLES && self.translation.has(&self.frames, word.page()))
+            {
                 done.passed += 1;
                 continue;
             }
             let page = word.page();
             let is_missing = || {
                 let as_before = parent.swip(*place) == word && parent.validate().is_ok();
-                as_before && (M::SWIZZLES || !self.is_in_table(page))
+                as_before && (M::SWIZZLES || !self.translation.has(&self.frames, page))
             };
             match self.order(page, is_missing) {
                 Order::Needless => done.passed += 1,
@@ -383,59 +338,41 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Orders the read of one page in the background, unless it is in flight, or `is_missing` finds
     /// under the table's mutex that its swip has changed.
-    pub(super) fn order(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Order {
-        if !matches!(self.in_flight.ask(page, is_missing), Step::LoadIt) {
+    pub(in crate::pool) fn order(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Order {
+        if !matches!(self.translation.in_flight().ask(page, is_missing), Step::LoadIt) {
             return Order::Needless;
         }
         // Pages that no thread needed must not fill the pool.
         let most = (self.frames.count() as usize / AHEAD_PART).max(1);
-        let crowded = self.in_flight.len() > most && !self.drop_abandoned();
+        let crowded = self.translation.in_flight().len() > most && !self.drop_abandoned();
         let Some(frame) = (if crowded { None } else { self.take_free() }) else {
-            self.in_flight.end(page);
+            self.translation.in_flight().end(page);
             return Order::Refused;
         };
-        if !self.orders.give(page, self.frames.header(frame).id()) {
+        if !self.translation.orders().give(page, self.frames.header(frame).id()) {
             // The background thread has ended: nothing would read it.
             self.frames.give_back_unused(frame);
-            self.in_flight.end(page);
+            self.translation.in_flight().end(page);
             return Order::Refused;
         }
         self.statistics.counters.count(Counter::Prefetches);
         Order::Given
     }
 
-    pub(crate) fn is_in_table(&self, page: PageId) -> bool {
-        !matches!(self.table.find(self.frames.memory(), page), Ok(None))
-    }
-
     /// Reads pages ahead of their use, into the frames that were taken for them.
     pub(crate) fn read_ahead(&self, orders: &[(PageId, FrameId)]) {
-        let mut reads = Vec::with_capacity(orders.len());
-        for (page, id) in orders {
-            let Some(frame) = self.frames.memory().frame(*id) else { continue };
-            let header = self.frames.header(frame);
-            debug_assert!(header.latch.is_exclusive(), "a frame was taken for each read ahead");
-            header.become_state(State::Loading);
-            header.set_page(Some(*page));
-            reads.push(PageIn::new(*page, *id, self.frames.bytes(frame)));
-        }
-        self.storage.read_batch(&mut reads);
-        let here = self.statistics.counters.here();
-        for PageIn { page, frame, result, .. } in reads {
-            let Some(frame) = self.frames.memory().frame(frame) else { continue };
-            here.count(Counter::Reads);
-            here.count(Counter::ReadsAhead);
-            here.add(Counter::BytesRead, self.frames.page_size() as u64);
-            let result = if planted!(ReadAheadErrorSwallowed) { Ok(()) } else { result };
-            if result.and_then(|()| self.verify(frame, page)).is_err() {
+        let read = self.translation.read_ahead(&self.frames, &self.statistics, orders);
+        for ReadAhead { page, frame, result } in read {
+            if result.is_err() {
                 // The thread that needs the page will meet the error.
                 self.frames.give_back(frame, 0);
-                self.in_flight.end(page);
+                self.translation.in_flight().end(page);
                 continue;
             }
             self.record_read(frame);
             let ghost_hit = self.policy_host.miss(&self.access(page, Mark::READ, false));
-            self.in_flight.arrive(page, Arrived { frame, ghost_hit, prefetched: true });
+            let arrived = Arrived { frame, ghost_hit, prefetched: true };
+            self.translation.in_flight().arrive(page, arrived);
         }
     }
 }
