@@ -99,15 +99,12 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Admits a page that was just allocated; its frame is latched exclusively.
     fn admit_new(&self, frame: NonNull<FrameHeader>, page: PageId, kind: PageType) {
-        let header = self.frames.header(frame);
         let mark = Mark::WRITE.with_kind(kind_of(kind), DEPTH_UNKNOWN);
-        let access = self.access(page, mark, false);
-        self.reset_meta(frame, &access);
-        header.set_scanned(false);
-        self.policy_host.admit(self.metas(), header.id(), &access, GhostHit::NONE, || {
+        let access = self.replacement.access(page, mark, false);
+        let none = GhostHit::NONE;
+        self.replacement.admit(&self.frames, self.counters(), frame, &access, none, || {
             self.translation.attach(&self.frames, frame, page, None);
         });
-        self.loaded(frame, &access);
     }
 
     /// Deletes a page; its frame is latched exclusively.
@@ -120,7 +117,7 @@ impl<M: PoolStrategy> Pool<M> {
         };
         self.translation.remove(&self.frames, page, header.id());
         let publish = || header.become_state(State::Evicted);
-        self.policy_host.forget(self.metas(), header.id(), publish);
+        self.replacement.forget(&self.frames, header.id(), publish);
         header.clear_dirty();
         header.set_parent(None);
         self.statistics.counters.count(Counter::PagesFreed);

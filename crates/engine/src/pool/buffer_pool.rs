@@ -11,16 +11,15 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use millpond_base::{FrameId, Mark, PageId};
-use millpond_policies::contract::{self, Access, HitHook, HitOn, TickSource};
+use millpond_base::FrameId;
 
 use crate::log::Log;
 use crate::page::PageType;
 use crate::pool::anchors::Anchors;
 use crate::pool::error::PoolError;
-use crate::pool::frame::{FrameHeader, POLICY_LINE, State};
+use crate::pool::frame::{FrameHeader, State};
 use crate::pool::kind::Kind;
 use crate::pool::latch::Latching;
 use crate::pool::memory::frames::Frames;
@@ -29,74 +28,42 @@ use crate::pool::options::{EvictionMode, FRAMES_MIN, PoolOptions, PoolStrategy};
 use crate::pool::page_ids::PageIds;
 use crate::pool::recording::recorder::Recorder;
 use crate::pool::recording::storage_recorder::StorageRecorder;
-use crate::pool::replacement::cleaning::PageCleaners;
-use crate::pool::replacement::clock::PolicyClock;
-use crate::pool::replacement::evictor_threads::EvictorThreads;
-use crate::pool::replacement::policy_host::{HostedPolicy, PolicyHost};
-use crate::pool::replacement::scanned::Scanned;
-use crate::pool::starvation::StarvationGuard;
+use crate::pool::replacement::evictors::Evictors;
+use crate::pool::replacement::policy_host::HostedPolicy;
+use crate::pool::replacement::replacement::Replacement;
 use crate::pool::storage::Storage;
-use crate::pool::sync::event::Event;
 use crate::pool::translation::translation::Translation;
 use crate::pool::writeback::writeback::Writeback;
 use crate::stats::Statistics;
-use crate::stats::counters::{Counter, Counters};
+use crate::stats::counters::Counters;
 use crate::stats::histogram::Latencies;
-use crate::stats::thread_slot::thread_slot;
 
 /// The buffer pool.
 pub struct Pool<M: PoolStrategy> {
     // Read, or may be read, by each reference to a page.
     /// The memory of all frames, and those without a page.
     pub(in crate::pool) frames: Frames,
-    /// Parameters of the policy's hot half; those of the cold half in `policy_host`.
-    pub(crate) params: <M::Hook as HitHook>::Params,
-    /// Which end of an access the policy counts.
-    pub(crate) hit_on: HitOn,
-    /// The time that the policy sees.
-    pub(crate) clock: PolicyClock,
-    pub(crate) statistics: Statistics,
+    /// Chooses the pages that leave.
+    pub(in crate::pool) replacement: Replacement<M>,
+    pub(in crate::pool) statistics: Statistics,
     /// Finds the frames of pages, and loads pages.
     pub(in crate::pool) translation: Translation<M>,
     /// The redo log, if changes are logged, and the page space at its end.
-    pub(crate) redo: RedoLog,
+    pub(in crate::pool) redo: RedoLog,
 
     // Needed only when a page is loaded, created, evicted or deleted.
-    /// The cold half of the policy. It knows the pages in state hot or cooling, and no others.
-    pub(crate) policy_host: PolicyHost<M::Hook>,
-    policy: &'static str,
-    /// Frames that only scans have referenced: victims before the policy is asked.
-    pub(crate) scanned: Scanned,
-    /// The one operation for which pages are held, so that it ends.
-    pub(crate) starvation: StarvationGuard,
+    /// Calls evictor threads.
+    pub(in crate::pool) evictors: Evictors,
     /// Dirty pages on their way to storage.
     pub(in crate::pool) writeback: Writeback,
-    /// State of the page cleaners, if there are any.
-    pub(crate) cleaners: PageCleaners,
     /// Ids of the next new pages.
-    pub(crate) ids: PageIds,
+    pub(in crate::pool) ids: PageIds,
     /// The parents of roots.
-    pub(crate) anchors: Anchors,
-    /// Events on which threads wait for work, or for a frame.
-    pub(crate) sleep: Sleep,
-
-    // Options of a run, and its reports.
-    pub(crate) options: PoolOptions,
-    pub(crate) recorder: Recorder,
-    pub(crate) storage_recorder: StorageRecorder,
-}
-
-/// Events on which background threads wait for work, and workers for frames.
-#[derive(Default)]
-pub(crate) struct Sleep {
+    pub(in crate::pool) anchors: Anchors,
+    pub(in crate::pool) options: PoolOptions,
+    pub(in crate::pool) storage_recorder: StorageRecorder,
     /// Set once, before all events are signalled; background threads then end.
-    pub(crate) stop: AtomicBool,
-    /// Free frames that a worker waits for; 0 if none waits.
-    pub(crate) demand: AtomicU32,
-    /// Signalled when there is something to evict.
-    pub(crate) work: Event,
-    /// Evictors that are called one by one.
-    pub(crate) evictor_threads: EvictorThreads,
+    pub(in crate::pool) stop: AtomicBool,
 }
 
 impl<M: PoolStrategy> Pool<M> {
@@ -121,27 +88,19 @@ impl<M: PoolStrategy> Pool<M> {
             options.evictors = EvictionMode::Worker;
         }
         let frames = Frames::map::<M::Hook>(&options, page_size, &hosted.params)?;
-        let evictions_per_tick = hosted.policy_host.evictions_per_tick();
         Ok(Pool {
             frames,
-            params: hosted.params,
-            hit_on: hosted.policy_host.hit_on(),
-            clock: PolicyClock::new(options.references_per_tick, evictions_per_tick),
+            replacement: Replacement::new(hosted, &options),
             statistics: Statistics::new(options.sample_period),
             translation: Translation::new(storage.clone(), options.frames),
             redo: RedoLog::default(),
-            policy_host: hosted.policy_host,
-            policy: hosted.name,
-            scanned: Scanned::default(),
-            cleaners: PageCleaners::default(),
-            starvation: StarvationGuard::default(),
+            evictors: Evictors::new(&options),
             writeback: Writeback::new(storage.clone(), &options),
-            ids: PageIds::new(storage.clone()),
+            ids: PageIds::new(storage),
             anchors: Anchors::new(page_size)?,
-            sleep: Sleep::default(),
-            recorder: Recorder::default(),
-            storage_recorder: StorageRecorder::default(),
             options,
+            storage_recorder: StorageRecorder::default(),
+            stop: AtomicBool::new(false),
         })
     }
 
@@ -183,7 +142,12 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Returns whether the pool's threads are to end.
     pub(crate) fn is_over(&self) -> bool {
-        self.sleep.stop.load(Ordering::Acquire)
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// Returns the number of evictor threads at work now, where that adapts.
+    pub fn evictors_awake(&self) -> u32 {
+        self.evictors.awake()
     }
 
     /// Returns the pages that wait to be written.
@@ -193,7 +157,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Returns the policy's name.
     pub fn policy(&self) -> &'static str {
-        self.policy
+        self.replacement.name()
     }
 
     /// Returns the counters of the pool and of everything that works on it.
@@ -213,52 +177,12 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Returns the recorder of page references, where the pool was compiled for it.
     pub fn recorder(&self) -> &Recorder {
-        &self.recorder
+        self.replacement.recorder()
     }
 
     /// Returns the recorder of requests to storage.
     pub fn storage_recorder(&self) -> &StorageRecorder {
         &self.storage_recorder
-    }
-
-    /// Returns the policy lines of all frames.
-    #[inline(always)]
-    pub(crate) fn metas(&self) -> contract::Frames<'_, M::Hook> {
-        // SAFETY: every frame's policy line holds a `Meta`, written or zeros that are one, which is
-        // shared only; the memory stays mapped while the pool is borrowed. A `Meta` without size
-        // needs none.
-        unsafe {
-            let first = self.frames.memory().start().add(POLICY_LINE);
-            contract::Frames::strided(
-                first.as_ptr(),
-                self.frames.memory().stride(),
-                self.frames.memory().frames(),
-            )
-        }
-    }
-
-    /// Returns the time of the policy's clock. With `reference`, the clock counts one more
-    /// reference first.
-    #[inline(always)]
-    pub(crate) fn now(&self, reference: bool) -> u32 {
-        match M::Hook::tick_source(&self.params) {
-            TickSource::None => 0,
-            TickSource::PerAccess if reference => self.clock.reference(thread_slot()),
-            TickSource::PerAccess | TickSource::PerEviction => self.clock.now(),
-        }
-    }
-
-    /// Returns an access as the policy sees it.
-    #[inline(always)]
-    pub(crate) fn access(&self, page: PageId, mark: Mark, reference: bool) -> Access {
-        Access { page, mark, now: self.now(reference), next: 0, next_read: 0 }
-    }
-
-    /// Counts `count` evictions, which may advance the policy's clock.
-    pub(crate) fn count_evictions(&self, count: u32) {
-        self.statistics.counters.add(Counter::Evictions, u64::from(count));
-        let counts = M::Hook::tick_source(&self.params) == TickSource::PerEviction;
-        self.clock.count_evictions(count, counts);
     }
 
     /// Returns the header of frame `id`.
@@ -282,7 +206,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Counts the frames whose page must be written: a walk over all headers.
     pub fn frames_dirty(&self) -> u32 {
-        self.frames.headers().filter(|(_, header)| header.is_dirty()).count() as u32
+        self.frames.dirty()
     }
 
     /// Checks the policy's invariants, when nothing else runs.
@@ -290,6 +214,6 @@ impl<M: PoolStrategy> Pool<M> {
     /// # Errors
     /// The invariant that is broken.
     pub fn check_policy(&self) -> Result<(), String> {
-        self.policy_host.check(self.metas(), &self.resident())
+        self.replacement.check(&self.frames, &self.resident())
     }
 }

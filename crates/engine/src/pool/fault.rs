@@ -8,13 +8,12 @@
 use std::ptr::NonNull;
 
 use millpond_base::{FrameId, Lsn, Mark, PageId, PageKind};
-use millpond_policies::contract::{Access, HitHook, HitOn};
 
 use crate::page::PageHeader;
 use crate::pool::borrowed::back_off;
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
-use crate::pool::frame::{FrameHeader, POLICY_LINE, State};
+use crate::pool::frame::{FrameHeader, State};
 use crate::pool::guard::Read;
 use crate::pool::jump::{Cold, Jump, Load, Ordered, Try};
 use crate::pool::latch::Latching;
@@ -90,15 +89,20 @@ impl<M: PoolStrategy> Pool<M> {
         if load.mark.kind() == PageKind::BTREE_LEAF {
             here.count(Counter::LeafMisses);
         }
-        let access = self.access(load.page, load.mark, true);
-        let ghost_hit = self.policy_host.miss(&access);
+        let access = self.replacement.access(load.page, load.mark, true);
+        let ghost_hit = self.replacement.miss(&access);
         let frame = self.frame_for(Some((load.page, ghost_hit)));
         let arrived = frame.and_then(|frame| self.read_into(frame, load.page).map(|()| frame));
         match arrived {
             Ok(frame) => {
                 if self.options.attempts_max.is_none() {
                     let id = self.frames.header(frame).id();
-                    self.starvation.hold(self.frames.memory(), thread_slot(), id, attempt);
+                    self.replacement.starvation().hold(
+                        self.frames.memory(),
+                        thread_slot(),
+                        id,
+                        attempt,
+                    );
                 }
                 let arrived = Arrived { frame, ghost_hit, prefetched: false };
                 let attached = self.attach_or_leave(load, arrived);
@@ -250,38 +254,13 @@ impl<M: PoolStrategy> Pool<M> {
             place.is_none_or(|(parent, _)| self.frames.header(parent).latch.is_exclusive()),
             "a swip changes under its page's exclusive latch"
         );
-        let access = self.access(page, mark, false);
-        self.reset_meta(arrived.frame, &access);
-        header.set_scanned(mark.is_scan());
-        self.policy_host.admit(self.metas(), header.id(), &access, arrived.ghost_hit, || {
-            self.translation.attach(&self.frames, arrived.frame, page, place);
+        let access = self.replacement.access(page, mark, false);
+        let (frame, ghost_hit, counters) = (arrived.frame, arrived.ghost_hit, self.counters());
+        self.replacement.admit(&self.frames, counters, frame, &access, ghost_hit, || {
+            self.translation.attach(&self.frames, frame, page, place);
         });
-        self.statistics.counters.count(Counter::Swizzles);
-        self.loaded(arrived.frame, &access);
-        if mark.is_scan() {
-            self.note_scanned(header.id(), page);
-        }
+        counters.count(Counter::Swizzles);
         header.latch.release_exclusive();
-    }
-
-    /// Counts the end of the access that loaded or created a page as a reference, for policies that
-    /// ask for that (rule 8).
-    pub(crate) fn loaded(&self, frame: NonNull<FrameHeader>, access: &Access) {
-        if M::Hook::UNFIX && self.hit_on != HitOn::Fix {
-            self.touched(frame, access);
-        }
-    }
-
-    pub(crate) fn reset_meta(&self, frame: NonNull<FrameHeader>, access: &Access) {
-        M::Hook::reset(self.meta(frame), &self.params, access);
-    }
-
-    /// The policy's line of a frame.
-    #[inline(always)]
-    pub(crate) fn meta(&self, frame: NonNull<FrameHeader>) -> &<M::Hook as HitHook>::Meta {
-        // SAFETY: a frame's policy line holds an initialised `Meta`, which is only shared, and
-        // stays mapped while the pool is borrowed. Anchors have none, and are never asked for it.
-        unsafe { frame.cast::<u8>().add(POLICY_LINE).cast::<<M::Hook as HitHook>::Meta>().as_ref() }
     }
 
     /// Takes a page that is in memory without a swip, to attach it.
@@ -370,7 +349,8 @@ impl<M: PoolStrategy> Pool<M> {
                 continue;
             }
             self.record_read(frame);
-            let ghost_hit = self.policy_host.miss(&self.access(page, Mark::READ, false));
+            let ghost_hit =
+                self.replacement.miss(&self.replacement.access(page, Mark::READ, false));
             let arrived = Arrived { frame, ghost_hit, prefetched: true };
             self.translation.in_flight().arrive(page, arrived);
         }

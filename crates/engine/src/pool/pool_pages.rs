@@ -72,7 +72,7 @@ impl<M: PoolStrategy> PageMemory for Pool<M> {
             here.count(Counter::Restarts);
         }
         if M::RECORDS {
-            self.recorder.leave(slot, done);
+            self.replacement.recorder().leave(slot, done);
         }
     }
 
@@ -83,7 +83,7 @@ impl<M: PoolStrategy> PageMemory for Pool<M> {
 
     #[cold]
     fn over(&self, slot: usize) {
-        self.starvation.end(self.frames.memory(), slot);
+        self.replacement.starvation().end(self.frames.memory(), slot);
     }
 }
 

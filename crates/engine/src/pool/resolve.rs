@@ -9,8 +9,7 @@
 
 use std::ptr::NonNull;
 
-use millpond_base::{FrameId, Mark, PageId};
-use millpond_policies::contract::{Access, Hit, HitHook, HitOn, Screen};
+use millpond_base::{Mark, PageId};
 
 use crate::pool::buffer_pool::Pool;
 use crate::pool::frame::{FrameHeader, State};
@@ -20,8 +19,6 @@ use crate::pool::latch::Latching;
 use crate::pool::mini_transaction::MiniTransaction;
 use crate::pool::options::PoolStrategy;
 use crate::pool::swip::Swip;
-use crate::stats::counters::Counter;
-use crate::stats::thread_slot::thread_slot;
 
 impl<M: PoolStrategy> Pool<M> {
     /// See [`Pages::child`].
@@ -123,66 +120,13 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Delivers a reference to the page in `frame` to the policy, and to the recorder.
     #[inline(always)]
-    pub(crate) fn on_hit(
+    pub(in crate::pool) fn on_hit(
         &self,
         mtr: &MiniTransaction<'_, Self>,
         frame: NonNull<FrameHeader>,
         mark: Mark,
     ) {
-        if !mark.is_scan() {
-            self.frames.header(frame).set_scanned(false);
-        }
-        let screen = M::Hook::screen(&self.params);
-        match screen {
-            _ if M::RECORDS => {}
-            Screen::Ignore => return,
-            Screen::AskFirst => {
-                let access = self.access(PageId::default(), mark, false);
-                if M::Hook::is_noop(self.meta(frame), &self.params, &access) {
-                    return;
-                }
-            }
-            Screen::Deliver => {}
-        }
-        // By now it may have been evicted.
-        let page = match M::Hook::READS_PAGE || M::RECORDS {
-            true => self.frames.header(frame).page().unwrap_or_default(),
-            false => PageId::default(),
-        };
-        if M::RECORDS && page != PageId::default() {
-            self.recorder.note(mtr.local(), page, mark);
-        }
-        if screen == Screen::Ignore || !mtr.is_new() {
-            return;
-        }
-        let access = self.access(page, mark, true);
-        self.touched(frame, &access);
-        if M::Hook::UNFIX && self.hit_on == HitOn::Both {
-            self.touched(frame, &access);
-        }
-    }
-
-    /// Delivers one event of an access to the policy. An optimistic reader holds nothing, so the
-    /// end of an access is delivered with its beginning: parents before children, as lock coupling
-    /// releases them.
-    #[inline(always)]
-    pub(crate) fn touched(&self, frame: NonNull<FrameHeader>, access: &Access) {
-        M::Hook::on_hit(self.meta(frame), &self.params, access);
-        if M::Hook::hit_cost(&self.params) == Hit::Central {
-            let (id, slot) = (self.frames.header(frame).id(), thread_slot());
-            let still = |frame, page| self.holds_hot(frame, page);
-            if !self.policy_host.hit(self.metas(), id, access, slot, still) {
-                self.statistics.counters.count(Counter::HitsLost);
-            }
-        }
-    }
-
-    /// Returns whether `frame` holds `page`, hot.
-    pub(crate) fn holds_hot(&self, frame: FrameId, page: PageId) -> bool {
-        self.frames
-            .memory()
-            .header(frame)
-            .is_some_and(|header| header.page() == Some(page) && header.state() == State::Hot)
+        self.replacement.on_hit(&self.frames, &self.statistics.counters, mtr, frame, mark);
     }
 
     /// Resolves a page that is in the cooling stage, or loaded but not attached, or missing.
@@ -244,7 +188,7 @@ impl<M: PoolStrategy> Pool<M> {
         frame: NonNull<FrameHeader>,
         page: PageId,
     ) -> Try<()> {
-        let cools = M::Hook::cools(&self.params);
+        let cools = self.replacement.cools();
         if cools && self.frames.header(frame).state() == State::Cooling && mtr.is_new() {
             return self.warm_up(frame, page);
         }
@@ -259,11 +203,9 @@ impl<M: PoolStrategy> Pool<M> {
         }
         let is_still = header.page() == Some(page) && header.state() == State::Cooling;
         if is_still {
-            self.policy_host.revive(self.metas(), header.id(), || {
+            self.replacement.revive(&self.frames, self.counters(), header.id(), || {
                 header.become_state(State::Hot);
-                true
             });
-            self.statistics.counters.count(Counter::Revived);
         }
         header.latch.release_unchanged();
         if is_still { Ok(()) } else { Err(Jump::Restart) }
@@ -292,12 +234,10 @@ impl<M: PoolStrategy> Pool<M> {
                 "a cooling swip leads to a cooling page"
             );
             debug_assert_eq!(header.parent(), Some(parent), "a page has one parent");
-            self.policy_host.revive(self.metas(), header.id(), || {
+            self.replacement.revive(&self.frames, self.counters(), header.id(), || {
                 header.become_state(State::Hot);
                 self.frames.set_swip(parent, at, Swip::hot(frame));
-                true
             });
-            self.statistics.counters.count(Counter::Revived);
         }
         Ok(frame)
     }

@@ -24,15 +24,15 @@ impl<M: PoolStrategy> Workers<M> {
     /// # Errors
     /// The operating system gave no thread.
     pub fn start(pool: Arc<Pool<M>>) -> Result<Workers<M>, PoolError> {
-        pool.sleep.stop.store(false, Ordering::Release);
+        pool.stop.store(false, Ordering::Release);
         let mut workers = Workers { pool, threads: Vec::new() };
-        workers.pool.sleep.evictor_threads.reset();
-        let evictors = match workers.pool.evictors() {
+        workers.pool.evictors.reset();
+        let evictors = match workers.pool.evictors.mode() {
             EvictionMode::Worker => 0,
             EvictionMode::Threads(count) | EvictionMode::Adaptive(count) => count.get(),
         };
         for _ in 0..evictors {
-            workers.spawn("millpond-evict", Pool::evictor)?;
+            workers.spawn("millpond-evict", Pool::run_evictor)?;
         }
         if workers.pool.reads_ahead() {
             workers.spawn("millpond-write", Pool::background_writer)?;
@@ -62,10 +62,9 @@ impl<M: PoolStrategy> Workers<M> {
 
 impl<M: PoolStrategy> Drop for Workers<M> {
     fn drop(&mut self) {
-        self.pool.sleep.stop.store(true, Ordering::Release);
-        self.pool.sleep.work.signal();
+        self.pool.stop.store(true, Ordering::Release);
         self.pool.writeback.wake();
-        self.pool.sleep.evictor_threads.dismiss();
+        self.pool.evictors.dismiss();
         self.pool.frames.wake();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {

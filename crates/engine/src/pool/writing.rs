@@ -15,8 +15,8 @@ use millpond_device::planted;
 
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
-use crate::pool::frame::{FrameHeader, State};
-use crate::pool::options::{EvictionMode, PoolStrategy};
+use crate::pool::frame::FrameHeader;
+use crate::pool::options::PoolStrategy;
 use crate::pool::writeback::buffer::BATCH_MAX;
 use crate::pool::writeback::write::Writer;
 
@@ -41,15 +41,7 @@ impl<M: PoolStrategy> Pool<M> {
         reason: Reason,
         is_due: &dyn Fn(FrameId, Lsn) -> bool,
     ) -> (u32, Option<PoolError>) {
-        let cleaned = |id: FrameId, page: PageId| {
-            let still = || {
-                self.frame(id).is_some_and(|header| {
-                    header.page() == Some(page)
-                        && matches!(header.state(), State::Hot | State::Cooling)
-                })
-            };
-            self.policy_host.cleaned(self.metas(), id, still);
-        };
+        let cleaned = |id, page| self.replacement.cleaned(&self.frames, id, page);
         let writer = Writer {
             writeback: &self.writeback,
             frames: &self.frames,
@@ -146,7 +138,7 @@ impl<M: PoolStrategy> Pool<M> {
         frames: &'f [FrameId],
         reason: Reason,
     ) -> Cow<'f, [FrameId]> {
-        let flushes = self.options.cleaning.is_some_and(|rule| rule.neighbours);
+        let flushes = self.evictors.write_neighbours();
         if M::SWIZZLES || !flushes || reason == Reason::Synch {
             return Cow::Borrowed(frames);
         }
@@ -221,7 +213,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Writes dirty pages of the cooling stage, if there is one.
     fn sweep_cooling(&self) -> Result<u32, PoolError> {
-        if !self.cools() {
+        if !self.replacement.cools() {
             return Ok(0);
         }
         self.write_frames(&self.writeback.buffer().sweep(&self.frames), Reason::Replace)
@@ -276,10 +268,5 @@ impl<M: PoolStrategy> Pool<M> {
             }
             std::thread::sleep(NAP);
         }
-    }
-
-    /// Returns the evictors' mode.
-    pub fn evictors(&self) -> EvictionMode {
-        self.options.evictors
     }
 }

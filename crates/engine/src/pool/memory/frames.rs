@@ -111,6 +111,11 @@ impl Frames {
         used.filter_map(|id| Some((id, self.memory.header(id)?)))
     }
 
+    /// Counts the frames whose page must be written: a walk over all headers.
+    pub(crate) fn dirty(&self) -> u32 {
+        self.headers().filter(|(_, header)| header.is_dirty()).count() as u32
+    }
+
     /// Returns the page of a frame or an anchor, to be read raw.
     #[inline]
     pub(crate) fn view(&self, frame: NonNull<FrameHeader>) -> View<'_> {

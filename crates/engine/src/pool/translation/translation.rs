@@ -41,7 +41,7 @@ pub(in crate::pool) struct ReadAhead {
 /// 1. Each page in state hot or cooling is in the page table, if there is one, and each page in it
 ///    is in one of these states.
 /// 2. A page is in memory once at most: its load begins in the table of in-flight I/O.
-/// 3. No page is read into a frame but by a thread that holds its latch exclusively, and none can be
+/// 3. A page is read only into a frame that the thread has latched exclusively, and cannot be
 ///    reached before its swips were checked.
 pub(in crate::pool) struct Translation<M: PoolStrategy> {
     /// Page id to frame; empty with swips alone.

@@ -46,8 +46,8 @@ impl WriteBuffer {
         locked(&self.queue).is_empty()
     }
 
-    /// Puts dirty frames in. Returns how many of them were not in the buffer and are now: it takes a
-    /// quarter of all frames.
+    /// Puts dirty frames in. Returns how many of them were not in the buffer and are now: it takes
+    /// a quarter of all frames.
     pub(super) fn put(&self, frames: &Frames, dirty: &[FrameId]) -> u32 {
         let most = frames.count() as usize / 4 + BATCH_MAX;
         let mut put = 0;

@@ -23,7 +23,7 @@ const BUFFERS_KEPT: usize = 2;
 ///
 /// # Invariants
 /// 1. A page is written by a [`Writer`](super::write::Writer) only, from a copy of it.
-/// 2. A frame whose page was deleted while it was written is listed, once, until that write is over.
+/// 2. A frame whose page was deleted while it was written is listed, once, until the write is over.
 /// 3. Where ranges are synced, a page that was written and is not durable is listed before its
 ///    write counts as over.
 pub struct Writeback {

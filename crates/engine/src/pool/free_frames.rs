@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use millpond_base::{FrameId, PageId};
+use millpond_base::PageId;
 use millpond_policies::contract::GhostHit;
 
 use crate::pool::buffer_pool::Pool;
@@ -34,13 +34,6 @@ impl<M: PoolStrategy> Pool<M> {
             return self.frames.take();
         }
         taken
-    }
-
-    /// Puts the frames of evicted pages on a free list, and counts the evictions for the policy's
-    /// clock.
-    pub(crate) fn free_taken(&self, taken: &[FrameId]) {
-        self.count_evictions(taken.len() as u32);
-        self.frames.give_back_evicted(taken, self.counters());
     }
 
     /// Returns a free frame, latched exclusively, for a page that missed; evicts if there is none.
@@ -120,9 +113,9 @@ impl<M: PoolStrategy> Pool<M> {
         };
         loop {
             let was_full = full.is_some();
-            let progress = match self.options.evictors {
+            let progress = match self.evictors.mode() {
                 // More frames that wait for a thread to leave its epoch would not help.
-                _ if self.frames.free() >= least.max(self.options.batch) => false,
+                _ if self.frames.free() >= least.max(self.evictors.batch()) => false,
                 EvictionMode::Worker => evict_here(&mut full)?,
                 // Evictors that made no progress, or have ended, are helped.
                 EvictionMode::Threads(_) | EvictionMode::Adaptive(_) => {
