@@ -122,7 +122,7 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// Evicts in the thread of a worker; returns whether there was any progress.
-    pub(in crate::pool) fn evict_here(
+    pub(crate) fn evict_here(
         &self,
         incoming: Option<(PageId, GhostHit)>,
     ) -> Result<bool, PoolError> {
@@ -177,13 +177,13 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Wakes as many evictors as are needed, now that a frame was taken.
     #[inline]
-    pub(in crate::pool) fn wake_evictors(&self) {
+    pub(crate) fn wake_evictors(&self) {
         self.evictors.frame_taken(&self.frames, || self.frames_ready());
     }
 
     /// Waits a moment for `least` free frames, if evictor threads provide them; returns whether
     /// there are that many.
-    pub(in crate::pool) fn wait_for_evictors(&self, least: u32) -> bool {
+    pub(crate) fn wait_for_evictors(&self, least: u32) -> bool {
         const A_MOMENT: Duration = Duration::from_millis(1);
         let enough = || self.frames_ready() >= least;
         if self.evictors.call(least) {
@@ -193,7 +193,7 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// Runs an evictor thread until the pool closes.
-    pub(in crate::pool) fn run_evictor(&self) {
+    pub(crate) fn run_evictor(&self) {
         self.evictors.run(
             &self.frames,
             || self.is_over(),
@@ -306,7 +306,7 @@ impl<M: PoolStrategy> Pool<M> {
     ///
     /// # Errors
     /// See [`Pool::write_frames`].
-    pub(in crate::pool) fn write_victims(
+    pub(crate) fn write_victims(
         &self,
         dirty: &[FrameId],
         reason: Reason,
@@ -323,13 +323,13 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Returns whether the evictor threads are page cleaners.
     #[inline]
-    pub(in crate::pool) fn cleans(&self) -> bool {
+    pub(crate) fn cleans(&self) -> bool {
         self.evictors.clean()
     }
 
     /// Returns the number of frames that can be had without evicting; a moment old.
     #[inline]
-    pub(in crate::pool) fn frames_ready(&self) -> u32 {
+    pub(crate) fn frames_ready(&self) -> u32 {
         let free = self.frames.free();
         if self.cleans() { free + self.translation.in_flight().standing_by() } else { free }
     }
@@ -349,12 +349,7 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// Makes a page that stood by in `frame` one that arrived; this thread claimed its entry.
-    pub(in crate::pool) fn rescue(
-        &self,
-        frame: FrameId,
-        page: PageId,
-        mark: Mark,
-    ) -> Option<Arrived> {
+    pub(crate) fn rescue(&self, frame: FrameId, page: PageId, mark: Mark) -> Option<Arrived> {
         let frame = self.frames.memory().frame(frame)?;
         let header = self.frames.header(frame);
         // A sampling evictor, or a reader that is late, may hold it for a moment.
@@ -372,7 +367,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Drops the page that has been standing by for longest, so that its frame is free; returns
     /// whether there was one.
-    pub(in crate::pool) fn drop_oldest(&self) -> bool {
+    pub(crate) fn drop_oldest(&self) -> bool {
         let oldest = self.translation.in_flight().oldest_standing_by();
         if let Some(frame) = oldest {
             self.frames.give_back_evicted(&[frame], self.counters());

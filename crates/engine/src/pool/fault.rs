@@ -34,7 +34,7 @@ pub(crate) const FRAMES_KEPT: u32 = 4;
 pub(crate) const AHEAD_PART: usize = 8;
 
 /// Result of an order to read a page ahead of its use.
-pub(in crate::pool) enum Order {
+pub(crate) enum Order {
     /// The page will be read.
     Given,
     /// The page is in memory, or on its way, or not referred to any more.
@@ -47,20 +47,14 @@ impl<M: PoolStrategy> Pool<M> {
     /// Does the work that a jump asks for; the thread holds nothing. Returns whether the policy has
     /// received all references that the mini-transaction made, the one that missed included.
     pub(crate) fn settle_jump(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError> {
+        let checked = || self.translation.kinds().all_registered();
         match jump {
             Jump::Restart => back_off(attempt).map(|()| false),
             Jump::Cold(cold) => match *cold {
-                Cold::Load(load) => self
-                    .translation
-                    .kinds()
-                    .all_registered()
-                    .and_then(|()| self.load(&load, attempt)),
-                Cold::Room(frames) => self
-                    .translation
-                    .kinds()
-                    .all_registered()
-                    .and_then(|()| self.make_room(frames))
-                    .map(|()| true),
+                Cold::Load(load) => checked().and_then(|()| self.load(&load, attempt)),
+                Cold::Room(frames) => {
+                    checked().and_then(|()| self.make_room(frames)).map(|()| true)
+                }
                 Cold::Failed(error) => Err(error),
             },
         }
@@ -71,11 +65,8 @@ impl<M: PoolStrategy> Pool<M> {
         if self.options.attempts_max.is_some_and(|most| attempt >= most) {
             return Err(PoolError::Starved { attempts: attempt });
         }
-        match self
-            .translation
-            .in_flight()
-            .ask(load.page, || self.translation.is_missing(&self.frames, load))
-        {
+        let in_flight = self.translation.in_flight();
+        match in_flight.ask(load.page, || self.translation.is_missing(&self.frames, load)) {
             Step::Changed | Step::Ready => return Ok(false),
             Step::Wait(completion) => {
                 let _waiting = self.statistics.wait(Wait::Page);
@@ -97,12 +88,8 @@ impl<M: PoolStrategy> Pool<M> {
             Ok(frame) => {
                 if self.options.attempts_max.is_none() {
                     let id = self.frames.header(frame).id();
-                    self.replacement.starvation().hold(
-                        self.frames.memory(),
-                        thread_slot(),
-                        id,
-                        attempt,
-                    );
+                    let starvation = self.replacement.starvation();
+                    starvation.hold(self.frames.memory(), thread_slot(), id, attempt);
                 }
                 let arrived = Arrived { frame, ghost_hit, prefetched: false };
                 let attached = self.attach_or_leave(load, arrived);
@@ -112,7 +99,7 @@ impl<M: PoolStrategy> Pool<M> {
                 attached.map(|()| true)
             }
             Err(error) => {
-                self.translation.in_flight().end(load.page);
+                in_flight.end(load.page);
                 Err(error)
             }
         }
@@ -145,7 +132,8 @@ impl<M: PoolStrategy> Pool<M> {
     /// After a load: makes the page reachable if its parent is available, else leaves it for the
     /// next thread that needs it.
     fn attach_or_leave(&self, load: &Load, arrived: Arrived) -> Result<(), PoolError> {
-        let parent = self.frames.header(load.parent);
+        let (frames, translation) = (&self.frames, &self.translation);
+        let parent = frames.header(load.parent);
         // The parent may have been evicted meanwhile, and its frame be latched for as long as
         // another page takes to load: by a thread, in the worst case, that waits for this thread's
         // frame.
@@ -160,17 +148,13 @@ impl<M: PoolStrategy> Pool<M> {
             self.leave(load, arrived);
             return Ok(());
         }
-        let place = if parent.page() == load.parent_page
-            && self.translation.knows_swips_of(&self.frames, load.parent)
-        {
-            self.translation.find_swip(
-                &self.frames,
-                load.parent,
-                Swip::evicted(load.page),
-                arrived.frame,
-            )
-        } else {
-            None
+        let is_still = parent.page() == load.parent_page;
+        let place = match is_still && translation.knows_swips_of(frames, load.parent) {
+            true => {
+                let word = Swip::evicted(load.page);
+                translation.find_swip(frames, load.parent, word, arrived.frame)
+            }
+            false => None,
         };
         let result = match place {
             Some(at) => self.publish_verified(arrived, load.page, (load.parent, at), load.mark),
@@ -228,11 +212,8 @@ impl<M: PoolStrategy> Pool<M> {
         let fits = Swip(self.frames.view(parent).u64(at)) == Swip::evicted(page);
         if !fits || !self.translation.knows_swips_of(&self.frames, parent) {
             self.translation.in_flight().arrive(page, arrived);
-            return Err(self
-                .translation
-                .kinds()
-                .all_registered()
-                .map_or_else(Jump::failed, |()| Jump::Restart));
+            let registered = self.translation.kinds().all_registered();
+            return Err(registered.map_or_else(Jump::failed, |()| Jump::Restart));
         }
         if arrived.prefetched {
             self.statistics.counters.count(Counter::PrefetchHits);
@@ -317,7 +298,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Orders the read of one page in the background, unless it is in flight, or `is_missing` finds
     /// under the table's mutex that its swip has changed.
-    pub(in crate::pool) fn order(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Order {
+    pub(crate) fn order(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Order {
         if !matches!(self.translation.in_flight().ask(page, is_missing), Step::LoadIt) {
             return Order::Needless;
         }

@@ -20,7 +20,7 @@ use crate::pool::translation::translation::Missing;
 impl<M: PoolStrategy> Pool<M> {
     /// Orders the reads of the pages that follow the page of `load`, which this thread has just
     /// read, if it continues a sequence; outside any mini-transaction.
-    pub(in crate::pool) fn read_ahead_after(&self, load: &Load) {
+    pub(crate) fn read_ahead_after(&self, load: &Load) {
         let Some(missing) =
             self.with_parent(load, || self.translation.missing_after(&self.frames, load))
         else {

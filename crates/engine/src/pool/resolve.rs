@@ -120,7 +120,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Delivers a reference to the page in `frame` to the policy, and to the recorder.
     #[inline(always)]
-    pub(in crate::pool) fn on_hit(
+    pub(crate) fn on_hit(
         &self,
         mtr: &MiniTransaction<'_, Self>,
         frame: NonNull<FrameHeader>,

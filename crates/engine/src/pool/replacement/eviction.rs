@@ -24,10 +24,10 @@ use crate::stats::counters::{Counter, Counters};
 const PAGE_HEAD: usize = 64;
 
 /// The parts of the pool that an eviction reaches.
-pub(in crate::pool) struct Reach<'a, M: PoolStrategy> {
-    pub(in crate::pool) frames: &'a Frames,
-    pub(in crate::pool) translation: &'a Translation<M>,
-    pub(in crate::pool) counters: &'a Counters,
+pub(crate) struct Reach<'a, M: PoolStrategy> {
+    pub(crate) frames: &'a Frames,
+    pub(crate) translation: &'a Translation<M>,
+    pub(crate) counters: &'a Counters,
 }
 
 impl<M: PoolStrategy> Clone for Reach<'_, M> {
@@ -39,22 +39,22 @@ impl<M: PoolStrategy> Clone for Reach<'_, M> {
 impl<M: PoolStrategy> Copy for Reach<'_, M> {}
 
 /// The pages that a round evicted, and those that it could not.
-pub(in crate::pool) struct Victims {
+pub(crate) struct Victims {
     /// Frames of pages that only scans had referenced.
-    pub(in crate::pool) scanned: Vec<FrameId>,
+    pub(crate) scanned: Vec<FrameId>,
     /// Frames of pages that the policy chose.
-    pub(in crate::pool) chosen: Vec<FrameId>,
+    pub(crate) chosen: Vec<FrameId>,
     /// Pages that are to stand by.
-    pub(in crate::pool) kept: Vec<(PageId, FrameId)>,
+    pub(crate) kept: Vec<(PageId, FrameId)>,
     /// Victims that were refused because they are dirty, each once.
-    pub(in crate::pool) dirty: Vec<FrameId>,
+    pub(crate) dirty: Vec<FrameId>,
     /// Frames that the policy examined, as far as it reports them; else those it offered or cooled.
-    pub(in crate::pool) looked: u32,
+    pub(crate) looked: u32,
 }
 
 impl Victims {
     /// Returns the number of pages that were evicted.
-    pub(in crate::pool) fn taken(&self) -> u32 {
+    pub(crate) fn taken(&self) -> u32 {
         (self.scanned.len() + self.chosen.len() + self.kept.len()) as u32
     }
 }

@@ -26,7 +26,7 @@ const LOOKS_PART: u32 = 20;
 /// # Invariant
 /// A thread that waits for frames has raised the demand before, and wakes an evictor after that; so
 /// no evictor sleeps while the demand is not met, unless it found nothing to evict.
-pub(in crate::pool) struct Evictors {
+pub(crate) struct Evictors {
     mode: EvictionMode,
     batch: u32,
     /// The rule by which they are page cleaners, if they are.
@@ -45,7 +45,7 @@ pub(in crate::pool) struct Evictors {
 
 impl Evictors {
     /// Returns the evictors that `options` ask for.
-    pub(in crate::pool) fn new(options: &PoolOptions) -> Evictors {
+    pub(crate) fn new(options: &PoolOptions) -> Evictors {
         Evictors {
             mode: options.evictors,
             batch: options.batch,
@@ -59,34 +59,34 @@ impl Evictors {
     }
 
     /// Returns the threads that evict.
-    pub(in crate::pool) fn mode(&self) -> EvictionMode {
+    pub(crate) fn mode(&self) -> EvictionMode {
         self.mode
     }
 
     /// Returns the victims that are looked for at once.
-    pub(in crate::pool) fn batch(&self) -> u32 {
+    pub(crate) fn batch(&self) -> u32 {
         self.batch
     }
 
     /// Returns whether the evictor threads are page cleaners.
     #[inline]
-    pub(in crate::pool) fn clean(&self) -> bool {
+    pub(crate) fn clean(&self) -> bool {
         self.cleaning.is_some()
     }
 
     /// Returns whether pages are written with their neighbours.
-    pub(in crate::pool) fn write_neighbours(&self) -> bool {
+    pub(crate) fn write_neighbours(&self) -> bool {
         self.cleaning.is_some_and(|rule| rule.neighbours)
     }
 
     /// Returns the number of evictor threads at work now, where that adapts.
-    pub(in crate::pool) fn awake(&self) -> u32 {
+    pub(crate) fn awake(&self) -> u32 {
         self.threads.awake()
     }
 
     /// Returns the number of free frames below which evictor threads work, in a pool of `frames`
     /// frames: their own target, or the demand of a waiting worker.
-    pub(in crate::pool) fn target(&self, frames: u32) -> u32 {
+    pub(crate) fn target(&self, frames: u32) -> u32 {
         let ready = match self.cleaning {
             Some(rule) => rule.target(frames).max(1),
             None => self.batch.saturating_mul(2).clamp(1, (frames / 4).max(1)),
@@ -95,13 +95,13 @@ impl Evictors {
     }
 
     /// Returns the number of free frames that a worker waits for.
-    pub(in crate::pool) fn demand(&self) -> u32 {
+    pub(crate) fn demand(&self) -> u32 {
         self.demand.load(Ordering::Relaxed)
     }
 
     /// Records that the demand, which was `demand`, is met, unless a worker asks for more at this
     /// moment.
-    pub(in crate::pool) fn meet(&self, demand: u32) {
+    pub(crate) fn meet(&self, demand: u32) {
         let (old, new) = (Ordering::Relaxed, Ordering::Relaxed);
         let _ = self.demand.compare_exchange(demand, 0, old, new);
     }
@@ -109,7 +109,7 @@ impl Evictors {
     /// Wakes as many evictors as are needed, now that a frame was taken. `ready` frames can be had
     /// without evicting.
     #[inline]
-    pub(in crate::pool) fn frame_taken(&self, frames: &Frames, ready: impl Fn() -> u32) {
+    pub(crate) fn frame_taken(&self, frames: &Frames, ready: impl Fn() -> u32) {
         match self.mode {
             EvictionMode::Worker => {}
             EvictionMode::Threads(_) => {
@@ -130,7 +130,7 @@ impl Evictors {
 
     /// Demands `least` free frames for a thread that waits for them; returns whether to wait: where
     /// all evictors are at work already, the thread helps.
-    pub(in crate::pool) fn call(&self, least: u32) -> bool {
+    pub(crate) fn call(&self, least: u32) -> bool {
         self.demand.fetch_max(least, Ordering::Relaxed);
         if let EvictionMode::Adaptive(most) = self.mode {
             return self.threads.call(most.get());
@@ -142,7 +142,7 @@ impl Evictors {
     /// Runs an evictor thread until `is_over`. `is_short` returns whether frames are to be made
     /// free, `work_off` makes them free and returns whether there are enough then; `took_frame` is
     /// called when a frame may have been taken by a thread that did not call.
-    pub(in crate::pool) fn run(
+    pub(crate) fn run(
         &self,
         frames: &Frames,
         is_over: impl Fn() -> bool,
@@ -170,24 +170,24 @@ impl Evictors {
     }
 
     /// Sets that no evictor is at work; for when none runs.
-    pub(in crate::pool) fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.threads.reset();
     }
 
     /// Wakes all evictors, because it is over.
-    pub(in crate::pool) fn dismiss(&self) {
+    pub(crate) fn dismiss(&self) {
         self.work.signal();
         self.threads.dismiss();
     }
 
     /// Returns the number of dirty pages that cleaners have to write.
-    pub(in crate::pool) fn excess(&self) -> u32 {
+    pub(crate) fn excess(&self) -> u32 {
         self.excess.load(Ordering::Relaxed)
     }
 
     /// Records that cleaners have `written` pages. If that was no progress nothing can be written
     /// now, and the next look may find otherwise.
-    pub(in crate::pool) fn note_cleaned(&self, written: u32, is_progress: bool) {
+    pub(crate) fn note_cleaned(&self, written: u32, is_progress: bool) {
         let less = |excess: u32| Some(excess.saturating_sub(written));
         let _ = self.excess.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         if !is_progress {
@@ -197,7 +197,7 @@ impl Evictors {
 
     /// Returns whether page cleaners have to write because of the dirty share; counts the dirty
     /// pages, if it is time to, and no other thread does.
-    pub(in crate::pool) fn is_too_dirty(&self, frames: &Frames) -> bool {
+    pub(crate) fn is_too_dirty(&self, frames: &Frames) -> bool {
         let Some(rule) = self.cleaning else { return false };
         if self.excess() > 0 {
             return true;

@@ -39,7 +39,7 @@ fn steps_max(frames: u32, batch: u32) -> u32 {
 ///    dropped, inside the policy host.
 /// 2. The policy's lines of all frames were made from `params`, and reach this host only.
 /// 3. A thread inside the policy host only tries latches, and does no I/O.
-pub(in crate::pool) struct Replacement<M: PoolStrategy> {
+pub(crate) struct Replacement<M: PoolStrategy> {
     // Read, or may be read, by each reference to a page.
     /// Parameters of the policy's hot half; those of the cold half in `host`.
     params: <M::Hook as HitHook>::Params,
@@ -66,10 +66,7 @@ pub(in crate::pool) struct Replacement<M: PoolStrategy> {
 
 impl<M: PoolStrategy> Replacement<M> {
     /// Returns the replacement by the policy `hosted`.
-    pub(in crate::pool) fn new(
-        hosted: HostedPolicy<M::Hook>,
-        options: &PoolOptions,
-    ) -> Replacement<M> {
+    pub(crate) fn new(hosted: HostedPolicy<M::Hook>, options: &PoolOptions) -> Replacement<M> {
         let evictions_per_tick = hosted.policy_host.evictions_per_tick();
         Replacement {
             params: hosted.params,
@@ -87,31 +84,31 @@ impl<M: PoolStrategy> Replacement<M> {
     }
 
     /// Returns the policy's name.
-    pub(in crate::pool) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.name
     }
 
     /// Returns whether the policy lets pages cool.
     #[inline(always)]
-    pub(in crate::pool) fn cools(&self) -> bool {
+    pub(crate) fn cools(&self) -> bool {
         M::Hook::cools(&self.params)
     }
 
     /// Returns the recorder of page references.
     #[inline(always)]
-    pub(in crate::pool) fn recorder(&self) -> &Recorder {
+    pub(crate) fn recorder(&self) -> &Recorder {
         &self.recorder
     }
 
     /// Returns the operation for which pages are held.
-    pub(in crate::pool) fn starvation(&self) -> &StarvationGuard {
+    pub(crate) fn starvation(&self) -> &StarvationGuard {
         &self.starvation
     }
 
     /// Returns whether victims are evicted when they are written, without being offered again. Open
     /// policies keep no order, so that another round would find other victims, and write those,
     /// too. Where pages are evicted one by one, it is as in a simulator.
-    pub(in crate::pool) fn evicts_after_writing(&self) -> bool {
+    pub(crate) fn evicts_after_writing(&self) -> bool {
         let is_open = matches!(self.host, PolicyHost::Open(_));
         self.cleans || (self.batch > 1 && is_open)
     }
@@ -150,12 +147,12 @@ impl<M: PoolStrategy> Replacement<M> {
 
     /// Returns an access as the policy sees it.
     #[inline(always)]
-    pub(in crate::pool) fn access(&self, page: PageId, mark: Mark, reference: bool) -> Access {
+    pub(crate) fn access(&self, page: PageId, mark: Mark, reference: bool) -> Access {
         Access { page, mark, now: self.now(reference), next: 0, next_read: 0 }
     }
 
     /// Counts `count` evictions, which may advance the policy's clock.
-    pub(in crate::pool) fn count_evictions(&self, count: usize, counters: &Counters) {
+    pub(crate) fn count_evictions(&self, count: usize, counters: &Counters) {
         counters.add(Counter::Evictions, count as u64);
         let counts = M::Hook::tick_source(&self.params) == TickSource::PerEviction;
         self.clock.count_evictions(count as u32, counts);
@@ -163,7 +160,7 @@ impl<M: PoolStrategy> Replacement<M> {
 
     /// Delivers a reference to the page in `frame` to the policy, and to the recorder.
     #[inline(always)]
-    pub(in crate::pool) fn on_hit<P: PageMemory<Local = usize>>(
+    pub(crate) fn on_hit<P: PageMemory<Local = usize>>(
         &self,
         frames: &Frames,
         counters: &Counters,
@@ -226,13 +223,13 @@ impl<M: PoolStrategy> Replacement<M> {
     }
 
     /// Notifies the policy of a page that is not in memory; returns what it remembers of the page.
-    pub(in crate::pool) fn miss(&self, access: &Access) -> GhostHit {
+    pub(crate) fn miss(&self, access: &Access) -> GhostHit {
         self.host.miss(access)
     }
 
     /// Admits the page of `access`, which `frame` holds, latched exclusively; `publish` makes it
     /// reachable inside the policy host.
-    pub(in crate::pool) fn admit(
+    pub(crate) fn admit(
         &self,
         frames: &Frames,
         counters: &Counters,
@@ -257,12 +254,12 @@ impl<M: PoolStrategy> Replacement<M> {
 
     /// Notifies the policy that the page in `frame` was dropped, by `publish` inside the policy
     /// host.
-    pub(in crate::pool) fn forget(&self, frames: &Frames, frame: FrameId, publish: impl FnOnce()) {
+    pub(crate) fn forget(&self, frames: &Frames, frame: FrameId, publish: impl FnOnce()) {
         self.host.forget(self.metas(frames), frame, publish);
     }
 
     /// Makes the page in `frame` hot again, by `publish` inside the policy host.
-    pub(in crate::pool) fn revive(
+    pub(crate) fn revive(
         &self,
         frames: &Frames,
         counters: &Counters,
@@ -277,7 +274,7 @@ impl<M: PoolStrategy> Replacement<M> {
     }
 
     /// Notifies the policy that `page` was written, if `frame` still holds it.
-    pub(in crate::pool) fn cleaned(&self, frames: &Frames, frame: FrameId, page: PageId) {
+    pub(crate) fn cleaned(&self, frames: &Frames, frame: FrameId, page: PageId) {
         let still = || {
             let header = frames.memory().header(frame);
             header.is_some_and(|header| {
@@ -290,7 +287,7 @@ impl<M: PoolStrategy> Replacement<M> {
     /// Looks for up to `wanted` victims: first among pages that only scans have referenced, then by
     /// asking the policy. A thorough round passes by dirty pages, however many; victims of one that
     /// `keeps` are to stand by.
-    pub(in crate::pool) fn evict(
+    pub(crate) fn evict(
         &self,
         reach: Reach<'_, M>,
         wanted: u32,
@@ -319,7 +316,7 @@ impl<M: PoolStrategy> Replacement<M> {
     }
 
     /// Evicts those of `dirty`, which were written, that can be evicted.
-    pub(in crate::pool) fn evict_written(
+    pub(crate) fn evict_written(
         &self,
         reach: Reach<'_, M>,
         dirty: &[FrameId],
@@ -351,11 +348,7 @@ impl<M: PoolStrategy> Replacement<M> {
     ///
     /// # Errors
     /// The invariant that is broken.
-    pub(in crate::pool) fn check(
-        &self,
-        frames: &Frames,
-        resident: &[FrameId],
-    ) -> Result<(), String> {
+    pub(crate) fn check(&self, frames: &Frames, resident: &[FrameId]) -> Result<(), String> {
         self.host.check(self.metas(frames), resident)
     }
 }

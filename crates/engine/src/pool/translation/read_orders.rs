@@ -10,7 +10,7 @@ use crate::pool::sync::locked::locked;
 /// # Invariant
 /// Reads are ordered only of a thread that runs: its frame would be lost otherwise.
 #[derive(Default)]
-pub(in crate::pool) struct ReadOrders(Mutex<Orders>);
+pub(crate) struct ReadOrders(Mutex<Orders>);
 
 #[derive(Default)]
 struct Orders {
@@ -22,7 +22,7 @@ struct Orders {
 
 impl ReadOrders {
     /// Orders the read of `page` into `frame`; `false` if no thread would do it.
-    pub(in crate::pool) fn give(&self, page: PageId, frame: FrameId) -> bool {
+    pub(crate) fn give(&self, page: PageId, frame: FrameId) -> bool {
         let mut orders = locked(&self.0);
         debug_assert!(orders.open || orders.list.is_empty(), "its thread runs");
         if orders.open {
@@ -32,12 +32,12 @@ impl ReadOrders {
     }
 
     /// Returns whether no read is ordered.
-    pub(in crate::pool) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         locked(&self.0).list.is_empty()
     }
 
     /// Takes the orders; from now on more are accepted, or not.
-    pub(in crate::pool) fn take(&self, open: bool) -> Vec<(PageId, FrameId)> {
+    pub(crate) fn take(&self, open: bool) -> Vec<(PageId, FrameId)> {
         let mut orders = locked(&self.0);
         orders.open = open;
         std::mem::take(&mut orders.list)

@@ -23,16 +23,16 @@ use crate::stats::Statistics;
 use crate::stats::counters::{Counter, Gauge, Timing};
 
 /// The frame of a page with a swip, and the offset of that swip in the page.
-pub(in crate::pool) type Place = (NonNull<FrameHeader>, usize);
+pub(crate) type Place = (NonNull<FrameHeader>, usize);
 
 /// A page that is not in memory, and the offset of its swip in its parent's page.
-pub(in crate::pool) type Missing = (PageId, usize);
+pub(crate) type Missing = (PageId, usize);
 
 /// A page that was read ahead into a frame, and whether it may be used.
-pub(in crate::pool) struct ReadAhead {
-    pub(in crate::pool) page: PageId,
-    pub(in crate::pool) frame: NonNull<FrameHeader>,
-    pub(in crate::pool) result: Result<(), PoolError>,
+pub(crate) struct ReadAhead {
+    pub(crate) page: PageId,
+    pub(crate) frame: NonNull<FrameHeader>,
+    pub(crate) result: Result<(), PoolError>,
 }
 
 /// Finds the frames of pages, and loads pages.
@@ -43,7 +43,7 @@ pub(in crate::pool) struct ReadAhead {
 /// 2. A page is in memory once at most: its load begins in the table of in-flight I/O.
 /// 3. A page is read only into a frame that the thread has latched exclusively, and cannot be
 ///    reached before its swips were checked.
-pub(in crate::pool) struct Translation<M: PoolStrategy> {
+pub(crate) struct Translation<M: PoolStrategy> {
     /// Page id to frame; empty with swips alone.
     table: PageTable<M::Latching>,
     /// Pages that are being loaded, or are loaded and not attached yet: frames in state loading.
@@ -57,7 +57,7 @@ pub(in crate::pool) struct Translation<M: PoolStrategy> {
 
 impl<M: PoolStrategy> Translation<M> {
     /// Returns the translation of pages in `storage` to `frames` frames.
-    pub(in crate::pool) fn new(storage: Arc<dyn Storage>, frames: u32) -> Translation<M> {
+    pub(crate) fn new(storage: Arc<dyn Storage>, frames: u32) -> Translation<M> {
         Translation {
             table: PageTable::new(if M::HAS_TABLE { frames } else { 2 }),
             in_flight: InFlight::default(),
@@ -69,17 +69,17 @@ impl<M: PoolStrategy> Translation<M> {
 
     /// Returns the kinds of pages.
     #[inline(always)]
-    pub(in crate::pool) fn kinds(&self) -> &Kinds {
+    pub(crate) fn kinds(&self) -> &Kinds {
         &self.kinds
     }
 
     /// Returns the loads that are in flight.
-    pub(in crate::pool) fn in_flight(&self) -> &InFlight {
+    pub(crate) fn in_flight(&self) -> &InFlight {
         &self.in_flight
     }
 
     /// Returns the reads that are ordered ahead of need.
-    pub(in crate::pool) fn orders(&self) -> &ReadOrders {
+    pub(crate) fn orders(&self) -> &ReadOrders {
         &self.orders
     }
 
@@ -88,22 +88,18 @@ impl<M: PoolStrategy> Translation<M> {
     /// # Errors
     /// [`Busy`]: another thread changes that part of the table.
     #[inline(always)]
-    pub(in crate::pool) fn find(
-        &self,
-        frames: &Frames,
-        page: PageId,
-    ) -> Result<Option<FrameId>, Busy> {
+    pub(crate) fn find(&self, frames: &Frames, page: PageId) -> Result<Option<FrameId>, Busy> {
         self.table.find(frames.memory(), page)
     }
 
     /// Returns whether `page` may be in the page table.
-    pub(in crate::pool) fn has(&self, frames: &Frames, page: PageId) -> bool {
+    pub(crate) fn has(&self, frames: &Frames, page: PageId) -> bool {
         !matches!(self.find(frames, page), Ok(None))
     }
 
     /// Makes the page in `frame` hot, and reachable: by its swip at `place`, in a page that is
     /// latched exclusively, if there is a place, and by the page table, if there is one.
-    pub(in crate::pool) fn attach(
+    pub(crate) fn attach(
         &self,
         frames: &Frames,
         frame: NonNull<FrameHeader>,
@@ -126,17 +122,12 @@ impl<M: PoolStrategy> Translation<M> {
 
     /// Removes the page in `frame` from the page table, if there is one; `false` if that part of it
     /// is in use.
-    pub(in crate::pool) fn try_remove(
-        &self,
-        frames: &Frames,
-        page: PageId,
-        frame: FrameId,
-    ) -> bool {
+    pub(crate) fn try_remove(&self, frames: &Frames, page: PageId, frame: FrameId) -> bool {
         !M::HAS_TABLE || self.table.try_remove(frames.memory(), page, frame)
     }
 
     /// Removes the page in `frame` from the page table, if there is one.
-    pub(in crate::pool) fn remove(&self, frames: &Frames, page: PageId, frame: FrameId) {
+    pub(crate) fn remove(&self, frames: &Frames, page: PageId, frame: FrameId) {
         if M::HAS_TABLE {
             self.table.remove(frames.memory(), page, frame);
         }
@@ -144,17 +135,13 @@ impl<M: PoolStrategy> Translation<M> {
 
     /// Returns whether the swips of the page in `parent`, which this thread holds, can be found.
     /// If not, nothing is written any more: pointers in such a page would reach storage.
-    pub(in crate::pool) fn knows_swips_of(
-        &self,
-        frames: &Frames,
-        parent: NonNull<FrameHeader>,
-    ) -> bool {
+    pub(crate) fn knows_swips_of(&self, frames: &Frames, parent: NonNull<FrameHeader>) -> bool {
         !M::SWIZZLES || self.kinds.finds_swips_of(frames.view(parent))
     }
 
     /// Returns the offset of the swip `word` of `child` in the page of `parent`, which is latched
     /// exclusively.
-    pub(in crate::pool) fn find_swip(
+    pub(crate) fn find_swip(
         &self,
         frames: &Frames,
         parent: NonNull<FrameHeader>,
@@ -173,7 +160,7 @@ impl<M: PoolStrategy> Translation<M> {
     }
 
     /// Returns whether the swip is still there, in its evicted form; waits for nothing.
-    pub(in crate::pool) fn is_missing(&self, frames: &Frames, load: &Load) -> bool {
+    pub(crate) fn is_missing(&self, frames: &Frames, load: &Load) -> bool {
         if !M::SWIZZLES && self.has(frames, load.page) {
             return false;
         }
@@ -193,7 +180,7 @@ impl<M: PoolStrategy> Translation<M> {
     ///
     /// # Errors
     /// It cannot be read, or is damaged.
-    pub(in crate::pool) fn read(
+    pub(crate) fn read(
         &self,
         frames: &Frames,
         statistics: &Statistics,
@@ -213,7 +200,7 @@ impl<M: PoolStrategy> Translation<M> {
     }
 
     /// Reads pages ahead of their use, into the frames that were taken for them.
-    pub(in crate::pool) fn read_ahead(
+    pub(crate) fn read_ahead(
         &self,
         frames: &Frames,
         statistics: &Statistics,
@@ -240,7 +227,7 @@ impl<M: PoolStrategy> Translation<M> {
 
     /// Returns the children of the load's parent that are to be read ahead, in the order of their
     /// ids. The parent is latched.
-    pub(in crate::pool) fn missing_after(&self, frames: &Frames, load: &Load) -> Vec<Missing> {
+    pub(crate) fn missing_after(&self, frames: &Frames, load: &Load) -> Vec<Missing> {
         let view = frames.view(load.parent);
         let mut children: Vec<(PageId, usize, bool)> = Vec::new();
         let Some(kind) = self.kinds.of(view) else { return Vec::new() };

@@ -60,7 +60,7 @@ impl<M: PoolStrategy> Translation<M> {
     /// Verifies a page that was loaded without its parent, and found by the page table. The parent
     /// is latched exclusively by this thread.
     #[cold]
-    pub(in crate::pool) fn verify_found(
+    pub(crate) fn verify_found(
         &self,
         frames: &Frames,
         parent: NonNull<FrameHeader>,
@@ -96,7 +96,7 @@ impl<M: PoolStrategy> Translation<M> {
     /// Checks that a loaded page fits the page that refers to it. `is_free` returns whether the log
     /// knows that it is free.
     #[inline(never)]
-    pub(in crate::pool) fn fits(
+    pub(crate) fn fits(
         &self,
         frames: &Frames,
         frame: NonNull<FrameHeader>,

@@ -42,7 +42,7 @@ impl WriteBuffer {
     }
 
     /// Returns whether no victim waits.
-    pub(in crate::pool) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         locked(&self.queue).is_empty()
     }
 
@@ -67,7 +67,7 @@ impl WriteBuffer {
 
     /// Takes the victims out that have waited the longest, up to a batch. They are pending until
     /// [`WriteBuffer::settle`].
-    pub(in crate::pool) fn take(&self, frames: &Frames) -> Vec<FrameId> {
+    pub(crate) fn take(&self, frames: &Frames) -> Vec<FrameId> {
         let mut queue = locked(&self.queue);
         let count = queue.len().min(BATCH_MAX);
         let taken: Vec<FrameId> = queue.drain(..count).collect();
@@ -78,12 +78,12 @@ impl WriteBuffer {
     }
 
     /// Records that `count` victims that were taken are dealt with.
-    pub(in crate::pool) fn settle(&self, count: usize) {
+    pub(crate) fn settle(&self, count: usize) {
         self.pending.fetch_sub(count as u32, Relaxed);
     }
 
     /// Empties the buffer: later evictions meet the dirty pages again.
-    pub(in crate::pool) fn forget(&self, frames: &Frames) {
+    pub(crate) fn forget(&self, frames: &Frames) {
         loop {
             let batch = self.take(frames);
             if batch.is_empty() {
@@ -95,7 +95,7 @@ impl WriteBuffer {
 
     /// Returns dirty pages of the cooling stage, from a part of it at a time and cyclically: they
     /// are the next victims.
-    pub(in crate::pool) fn sweep(&self, frames: &Frames) -> Vec<FrameId> {
+    pub(crate) fn sweep(&self, frames: &Frames) -> Vec<FrameId> {
         let (all, first) = (frames.count(), self.hand.load(Relaxed));
         let look = SWEPT.min(all);
         let mut batch = Vec::with_capacity(BATCH_MAX);

@@ -37,26 +37,26 @@ struct Begun {
 }
 
 /// One thread's access to the parts of the pool that a write needs.
-pub(in crate::pool) struct Writer<'p> {
-    pub(in crate::pool) writeback: &'p Writeback,
-    pub(in crate::pool) frames: &'p Frames,
-    pub(in crate::pool) kinds: &'p Kinds,
-    pub(in crate::pool) changes: &'p RedoLog,
-    pub(in crate::pool) statistics: &'p Statistics,
-    pub(in crate::pool) recorder: &'p StorageRecorder,
+pub(crate) struct Writer<'p> {
+    pub(crate) writeback: &'p Writeback,
+    pub(crate) frames: &'p Frames,
+    pub(crate) kinds: &'p Kinds,
+    pub(crate) changes: &'p RedoLog,
+    pub(crate) statistics: &'p Statistics,
+    pub(crate) recorder: &'p StorageRecorder,
     /// `true` if pages in memory hold pointers.
-    pub(in crate::pool) swizzles: bool,
+    pub(crate) swizzles: bool,
     /// `true` if changes are logged, and show in the LSNs of pages.
-    pub(in crate::pool) is_logged: bool,
+    pub(crate) is_logged: bool,
     /// Notifies the policy that the page of a frame was written, and is clean.
-    pub(in crate::pool) cleaned: &'p dyn Fn(FrameId, PageId),
+    pub(crate) cleaned: &'p dyn Fn(FrameId, PageId),
 }
 
 impl Writer<'_> {
     /// Writes those of `frames` that are dirty and due, by their recLSNs, and can be latched now,
     /// batch by batch, until nothing of one can be written. Returns how many pages were written,
     /// and the first error.
-    pub(in crate::pool) fn write_all(
+    pub(crate) fn write_all(
         &self,
         frames: &[FrameId],
         reason: Reason,

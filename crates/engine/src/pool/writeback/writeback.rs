@@ -51,7 +51,7 @@ pub struct Writeback {
 
 impl Writeback {
     /// Returns the write-back to `storage`, in which nothing waits.
-    pub(in crate::pool) fn new(storage: Arc<dyn Storage>, options: &PoolOptions) -> Writeback {
+    pub(crate) fn new(storage: Arc<dyn Storage>, options: &PoolOptions) -> Writeback {
         Writeback {
             page_size: storage.page_size(),
             is_in_place: storage.is_in_place(),
@@ -76,13 +76,13 @@ impl Writeback {
     /// Returns whether new versions of pages are written over old ones, so that the first record
     /// about a page that was clean holds all of it.
     #[inline]
-    pub(in crate::pool) fn is_in_place(&self) -> bool {
+    pub(crate) fn is_in_place(&self) -> bool {
         self.is_in_place
     }
 
     /// Returns whether pages are compressed when they are written.
     #[inline]
-    pub(in crate::pool) fn compresses(&self) -> bool {
+    pub(crate) fn compresses(&self) -> bool {
         self.compresses
     }
 
@@ -92,18 +92,18 @@ impl Writeback {
     }
 
     /// Returns whether the next checkpoint makes places free that pages can be written to.
-    pub(in crate::pool) fn waits_for_checkpoint(&self) -> bool {
+    pub(crate) fn waits_for_checkpoint(&self) -> bool {
         self.storage.waits_for_checkpoint()
     }
 
     /// Returns the dirty victims.
-    pub(in crate::pool) fn buffer(&self) -> &WriteBuffer {
+    pub(crate) fn buffer(&self) -> &WriteBuffer {
         &self.buffer
     }
 
     /// Leaves dirty frames to the background writer. Returns how many of them were not in the
     /// buffer and are now.
-    pub(in crate::pool) fn hand_over(&self, frames: &Frames, dirty: &[FrameId]) -> u32 {
+    pub(crate) fn hand_over(&self, frames: &Frames, dirty: &[FrameId]) -> u32 {
         if dirty.is_empty() {
             return 0;
         }
@@ -113,29 +113,29 @@ impl Writeback {
     }
 
     /// Wakes the background writer.
-    pub(in crate::pool) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.work.signal();
     }
 
     /// Sleeps until there is work for the background writer; not at all if `is_due`.
-    pub(in crate::pool) fn wait(&self, longest: Duration, is_due: impl FnOnce() -> bool) {
+    pub(crate) fn wait(&self, longest: Duration, is_due: impl FnOnce() -> bool) {
         self.work.wait(longest, is_due);
     }
 
     /// Defers a deletion until the write of its page is over.
-    pub(in crate::pool) fn defer(&self, frame: FrameId, page: PageId) {
+    pub(crate) fn defer(&self, frame: FrameId, page: PageId) {
         let mut deferred = locked(&self.deferred);
         debug_assert!(deferred.iter().all(|(other, _)| *other != frame), "a page is deleted once");
         deferred.push((frame, page));
     }
 
     /// Returns whether a deletion is deferred.
-    pub(in crate::pool) fn has_deferred(&self) -> bool {
+    pub(crate) fn has_deferred(&self) -> bool {
         !locked(&self.deferred).is_empty()
     }
 
     /// Takes the deletions that were deferred.
-    pub(in crate::pool) fn take_deferred(&self) -> Vec<(FrameId, PageId)> {
+    pub(crate) fn take_deferred(&self) -> Vec<(FrameId, PageId)> {
         std::mem::take(&mut *locked(&self.deferred))
     }
 
