@@ -4,10 +4,11 @@
 //! ([`PoolStrategy`]), so that each combination is compiled for itself and a run pays only for what
 //! it names. `store/combinations.rs` lists the combinations that exist.
 //!
-//! The pool's work is in separate files, as methods of [`Pool`]: `translation` follows swips and
-//! loads pages, `replacement` finds victims and free frames, `writeback` writes, `allocation.rs`
-//! creates and deletes pages, `logging.rs` logs changes, and `pool_pages.rs` implements the
-//! interface that data structures see.
+//! The pool composes its parts; each owns its fields and knows no pool. The flows between parts are
+//! methods of [`Pool`] in files of their own: `resolve.rs` follows swips, `fault.rs` and
+//! `reading_ahead.rs` load pages, `free_frames.rs` and `evicting.rs` find frames and victims,
+//! `writing.rs` writes, `allocation.rs` creates and deletes pages, `moving.rs` moves them,
+//! `logging.rs` logs changes, and `pool_pages.rs` implements the interface that data structures see.
 
 use std::collections::HashMap;
 use std::sync::Arc;

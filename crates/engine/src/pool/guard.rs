@@ -8,8 +8,8 @@
 //! # Writers of a page
 //!
 //! [`Shared`] gives out a reference into a page, so no thread may write there meanwhile. A page is
-//! written through [`Write::page_mut`]; through the pool's `set_swip`, when a child is attached,
-//! evicted or cools; through the pool's `bytes`, into a frame that was free; and where the twin
+//! written through [`Write::page_mut`]; through `Frames::set_swip`, when a child is attached,
+//! evicted or cools; through `Frames::bytes`, into a frame that was free; and where the twin
 //! creates a page.
 //! All of these hold the frame's latch exclusively, with `latching = none`, too. Writing back only
 //! reads: checksum and page ids go into its copy. A frame is evicted or freed under its exclusive

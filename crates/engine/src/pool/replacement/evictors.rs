@@ -1,12 +1,11 @@
 //! The evictor threads as the rest of the pool sees them: how many frames they keep free, how dirty
 //! the pool may be, and how they are called.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use millpond_base::cleaning::Cleaning;
-use millpond_base::sync::Mutex;
-use millpond_base::sync::atomic::AtomicU32;
+use millpond_base::sync::{Mutex, atomic};
 
 use crate::pool::frame::IS_MODEL;
 use crate::pool::memory::frames::Frames;
@@ -31,10 +30,11 @@ pub(crate) struct Evictors {
     batch: u32,
     /// The rule by which they are page cleaners, if they are.
     cleaning: Option<Cleaning>,
-    /// Free frames that a worker waits for; 0 if none waits.
+    /// Free frames that a worker waits for; 0 if none waits. No model checker tries its orders: it
+    /// is a hint.
     demand: AtomicU32,
     /// Dirty pages that cleaners have to write, until the dirty share is low enough.
-    excess: AtomicU32,
+    excess: atomic::AtomicU32,
     /// Time at which the dirty pages are counted next; held by the thread that counts them.
     next_look: Mutex<Option<Instant>>,
     /// Evictors that are called one by one.
@@ -51,7 +51,7 @@ impl Evictors {
             batch: options.batch,
             cleaning: options.cleaning,
             demand: AtomicU32::new(0),
-            excess: AtomicU32::new(0),
+            excess: atomic::AtomicU32::new(0),
             next_look: Mutex::default(),
             threads: EvictorThreads::default(),
             work: Event::default(),
