@@ -8,7 +8,8 @@
 //! methods of [`Pool`] in files of their own: `resolve.rs` follows swips, `fault.rs` and
 //! `reading_ahead.rs` load pages, `free_frames.rs` and `evicting.rs` find frames and victims,
 //! `writing.rs` writes, `allocation.rs` creates and deletes pages, `moving.rs` moves them,
-//! `logging.rs` logs changes, and `pool_pages.rs` implements the interface that data structures see.
+//! `logging.rs` logs changes, and `pool_pages.rs` implements the interface that data structures
+//! see.
 
 use std::collections::HashMap;
 use std::sync::Arc;
