@@ -16,10 +16,10 @@ use crate::pool::buffer_pool::Pool;
 use crate::pool::frame::{FrameHeader, State};
 use crate::pool::guard::Write;
 use crate::pool::jump::{Jump, Try};
+use crate::pool::mini_transaction::MiniTransaction;
 use crate::pool::options::PoolStrategy;
-use crate::pool::pages::{MiniTransaction, NewPage};
+use crate::pool::pages::NewPage;
 use crate::stats::counters::Counter;
-use crate::stats::thread_slot::thread_slot;
 
 /// Resource that is missing to create a page at a low place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +47,7 @@ impl<M: PoolStrategy> Pool<M> {
     pub(crate) fn fresh_page(&self, new: NewPage) -> Try<NonNull<FrameHeader>> {
         /// Frames and page ids that a split of a whole path may need.
         const ROOM: u32 = 6;
-        if self.free.is_empty() {
+        if self.frames.free() == 0 {
             return Err(Jump::room(ROOM));
         }
         let Some(id) = self.ids.take() else { return Err(Jump::room(ROOM)) };
@@ -81,14 +81,14 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Makes the free `frame`, which is latched exclusively, the new page `id`.
     fn begin_page(&self, frame: NonNull<FrameHeader>, id: PageId, new: NewPage) {
-        let header = self.header(frame);
+        let header = self.frames.header(frame);
         debug_assert_eq!(header.state(), State::Free, "a new page gets a free frame");
         debug_assert!(header.latch.is_exclusive());
         header.set_page(Some(id));
         header.set_parent(None);
         header.set_rec_lsn(self.redo.tail());
         header.set_dirty();
-        let page = self.bytes(frame);
+        let page = self.frames.bytes(frame);
         page.fill(0);
         let (kind, level, owner) = (new.kind, new.level, new.owner);
         let lsn = Lsn(0);
@@ -99,40 +99,32 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Admits a page that was just allocated; its frame is latched exclusively.
     fn admit_new(&self, frame: NonNull<FrameHeader>, page: PageId, kind: PageType) {
-        let header = self.header(frame);
         let mark = Mark::WRITE.with_kind(kind_of(kind), DEPTH_UNKNOWN);
-        let access = self.access(page, mark, false);
-        self.reset_meta(frame, &access);
-        header.set_scanned(false);
-        self.policy_host.admit(self.metas(), header.id(), &access, GhostHit::NONE, || {
-            header.become_state(State::Hot);
-            if M::HAS_TABLE {
-                self.table.insert(&self.memory, page, header.id());
-            }
+        let access = self.replacement.access(page, mark, false);
+        let none = GhostHit::NONE;
+        self.replacement.admit(&self.frames, self.counters(), frame, &access, none, || {
+            self.translation.attach(&self.frames, frame, page, None);
         });
-        self.loaded(frame, &access);
     }
 
     /// Deletes a page; its frame is latched exclusively.
     pub(crate) fn free_page(&self, frame: NonNull<FrameHeader>) {
-        let header = self.header(frame);
+        let header = self.frames.header(frame);
         debug_assert!(header.latch.is_exclusive());
         let Some(page) = header.page() else {
             header.latch.release_exclusive();
             return;
         };
-        if M::HAS_TABLE {
-            self.table.remove(&self.memory, page, header.id());
-        }
+        self.translation.remove(&self.frames, page, header.id());
         let publish = || header.become_state(State::Evicted);
-        self.policy_host.forget(self.metas(), header.id(), publish);
+        self.replacement.forget(&self.frames, header.id(), publish);
         header.clear_dirty();
         header.set_parent(None);
         self.statistics.counters.count(Counter::PagesFreed);
         if header.is_writing() {
             // The page id must not be reused before the write is complete.
             header.latch.release_exclusive();
-            self.writes.defer(header.id(), page);
+            self.writeback.defer(header.id(), page);
             self.reap();
             return;
         }
@@ -141,26 +133,23 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Takes the last steps of [`Pool::free_page`], when no write is under way.
     fn finish_free(&self, frame: NonNull<FrameHeader>, page: PageId) {
-        let header = self.header(frame);
+        let header = self.frames.header(frame);
         debug_assert_eq!(header.page(), Some(page), "a deferred page keeps its frame");
         debug_assert!(!header.is_writing(), "{page:?} would be reused before its write is over");
         header.set_page(None);
         // A write that was under way may have failed, and made the page dirty once more.
         header.clear_dirty();
-        header.become_state(State::Free);
-        header.latch.release_exclusive();
         self.ids.give(page);
-        let epoch = self.giving_up();
-        self.free.give_deleted(header.id(), thread_slot(), epoch);
+        self.frames.give_back_deleted(frame, self.counters());
     }
 
     /// Finishes deletions that waited for a write.
     pub(crate) fn reap(&self) {
-        for (id, page) in self.writes.take_deferred() {
-            let Some(frame) = self.memory.frame(id) else { continue };
-            let header = self.header(frame);
+        for (id, page) in self.writeback.take_deferred() {
+            let Some(frame) = self.frames.memory().frame(id) else { continue };
+            let header = self.frames.header(frame);
             if header.is_writing() || !header.latch.exclusive() {
-                self.writes.defer(id, page);
+                self.writeback.defer(id, page);
                 continue;
             }
             self.finish_free(frame, page);

@@ -4,129 +4,68 @@
 //! ([`PoolStrategy`]), so that each combination is compiled for itself and a run pays only for what
 //! it names. `store/combinations.rs` lists the combinations that exist.
 //!
-//! The pool's work is in separate files, as methods of [`Pool`]: `translation` follows swips and
-//! loads pages, `replacement` finds victims and free frames, `writeback` writes, `allocation.rs`
-//! creates and deletes pages, `logging.rs` logs changes, and `pool_pages.rs` implements the
-//! interface that data structures see.
+//! The pool composes its parts; each owns its fields and knows no pool. The flows between parts are
+//! methods of [`Pool`] in files of their own: `resolve.rs` follows swips, `fault.rs` and
+//! `reading_ahead.rs` load pages, `free_frames.rs` and `evicting.rs` find frames and victims,
+//! `writing.rs` writes, `allocation.rs` creates and deletes pages, `moving.rs` moves them,
+//! `logging.rs` logs changes, and `pool_pages.rs` implements the interface that data structures
+//! see.
 
 use std::collections::HashMap;
-use std::marker::PhantomData;
-use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use millpond_base::{FrameId, Mark, PageId};
-use millpond_policies::contract::{Access, Frames, HitHook, HitOn, TickSource};
+use millpond_base::FrameId;
 
 use crate::log::Log;
-use crate::page::{PageType, View};
+use crate::page::PageType;
 use crate::pool::anchors::Anchors;
-use crate::pool::epoch::{Epochs, Reclamation};
 use crate::pool::error::PoolError;
-use crate::pool::frame::{FrameHeader, POLICY_LINE, State};
-use crate::pool::kind::{Kind, Kinds};
+use crate::pool::frame::{FrameHeader, State};
+use crate::pool::kind::Kind;
 use crate::pool::latch::Latching;
-use crate::pool::memory::ahead::Ahead;
-use crate::pool::memory::frame_page;
-use crate::pool::memory::free_list::FreeLists;
-use crate::pool::memory::numa::Nodes;
-use crate::pool::memory::region::FrameMemory;
+use crate::pool::memory::frames::Frames;
 use crate::pool::mini_transaction::RedoLog;
 use crate::pool::options::{EvictionMode, FRAMES_MIN, PoolOptions, PoolStrategy};
 use crate::pool::page_ids::PageIds;
 use crate::pool::recording::recorder::Recorder;
 use crate::pool::recording::storage_recorder::StorageRecorder;
-use crate::pool::replacement::cleaning::PageCleaners;
-use crate::pool::replacement::clock::PolicyClock;
-use crate::pool::replacement::evictor_threads::EvictorThreads;
-use crate::pool::replacement::policy_host::{HostedPolicy, PolicyHost};
-use crate::pool::replacement::scanned::Scanned;
-use crate::pool::starvation::StarvationGuard;
+use crate::pool::replacement::evictors::Evictors;
+use crate::pool::replacement::policy_host::HostedPolicy;
+use crate::pool::replacement::replacement::Replacement;
 use crate::pool::storage::Storage;
-use crate::pool::swip::Swip;
-use crate::pool::sync::event::Event;
-use crate::pool::translation::in_flight::InFlight;
-use crate::pool::translation::page_table::PageTable;
-use crate::pool::writeback::write::Writes;
+use crate::pool::translation::translation::Translation;
+use crate::pool::writeback::writeback::Writeback;
 use crate::stats::Statistics;
-use crate::stats::counters::{Counter, Counters};
+use crate::stats::counters::Counters;
 use crate::stats::histogram::Latencies;
-use crate::stats::thread_slot::thread_slot;
 
 /// The buffer pool.
 pub struct Pool<M: PoolStrategy> {
     // Read, or may be read, by each reference to a page.
-    /// Headers and pages; mapped until the pool is dropped, at addresses that swips hold.
-    pub(crate) memory: FrameMemory,
-    /// Bytes of a page, as storage has them.
-    pub(crate) page_size: usize,
-    /// `None`: frames are reused at once ([`Reclamation::Version`]).
-    pub(crate) epochs: Option<Epochs>,
-    /// Parameters of the policy's hot half; those of the cold half in `policy_host`.
-    pub(crate) params: <M::Hook as HitHook>::Params,
-    /// Which end of an access the policy counts.
-    pub(crate) hit_on: HitOn,
-    /// The time that the policy sees.
-    pub(crate) clock: PolicyClock,
-    pub(crate) statistics: Statistics,
-    /// Page id to frame, for all pages in state hot or cooling; empty with swips.
-    pub(crate) table: PageTable<M::Latching>,
+    /// The memory of all frames, and those without a page.
+    pub(in crate::pool) frames: Frames,
+    /// Chooses the pages that leave.
+    pub(in crate::pool) replacement: Replacement<M>,
+    pub(in crate::pool) statistics: Statistics,
+    /// Finds the frames of pages, and loads pages.
+    pub(in crate::pool) translation: Translation<M>,
     /// The redo log, if changes are logged, and the page space at its end.
-    pub(crate) redo: RedoLog,
-    /// Finds the swips of each page type.
-    pub(crate) kinds: Kinds,
+    pub(in crate::pool) redo: RedoLog,
 
     // Needed only when a page is loaded, created, evicted or deleted.
-    /// Every frame without a page, except those that a thread just took.
-    pub(crate) free: FreeLists,
-    /// Tracks the populated part of the memory of frames that were never used.
-    pub(crate) ahead: Ahead,
-    /// The cold half of the policy. It knows the pages in state hot or cooling, and no others.
-    pub(crate) policy_host: PolicyHost<M::Hook>,
-    policy: &'static str,
-    /// Pages that are being loaded, or are loaded and not attached yet: frames in state loading.
-    pub(crate) in_flight: InFlight,
-    /// Frames that only scans have referenced: victims before the policy is asked.
-    pub(crate) scanned: Scanned,
-    /// The one operation for which pages are held, so that it ends.
-    pub(crate) starvation: StarvationGuard,
-    pub(crate) writes: Writes,
-    /// State of the page cleaners, if there are any.
-    pub(crate) cleaners: PageCleaners,
-    pub(crate) storage: Arc<dyn Storage>,
-    /// `true` if the first record about a page that was clean holds all of it.
-    pub(crate) logs_images: bool,
-    /// `true` if pages are compressed when they are written.
-    pub(crate) compresses: bool,
+    /// Calls evictor threads.
+    pub(in crate::pool) evictors: Evictors,
+    /// Dirty pages on their way to storage.
+    pub(in crate::pool) writeback: Writeback,
     /// Ids of the next new pages.
-    pub(crate) ids: PageIds,
+    pub(in crate::pool) ids: PageIds,
     /// The parents of roots.
-    pub(crate) anchors: Anchors,
-    /// Events on which threads wait for work, or for a frame.
-    pub(crate) sleep: Sleep,
-
-    // Options of a run, and its reports.
-    pub(crate) options: PoolOptions,
-    pub(crate) recorder: Recorder,
-    pub(crate) storage_recorder: StorageRecorder,
-    _strategy: PhantomData<M>,
-}
-
-/// Events on which background threads wait for work, and workers for frames.
-#[derive(Default)]
-pub(crate) struct Sleep {
+    pub(in crate::pool) anchors: Anchors,
+    pub(in crate::pool) options: PoolOptions,
+    pub(in crate::pool) storage_recorder: StorageRecorder,
     /// Set once, before all events are signalled; background threads then end.
-    pub(crate) stop: AtomicBool,
-    /// Free frames that a worker waits for; 0 if none waits.
-    pub(crate) demand: AtomicU32,
-    /// Signalled when there is something to evict, to write or to read ahead.
-    pub(crate) work: Event,
-    /// Evictors that are called one by one.
-    pub(crate) evictor_threads: EvictorThreads,
-    /// Signalled when frames became free.
-    pub(crate) frames: Event,
-    /// Signalled when more memory is to be populated.
-    pub(crate) memory: Event,
+    pub(in crate::pool) stop: AtomicBool,
 }
 
 impl<M: PoolStrategy> Pool<M> {
@@ -139,8 +78,7 @@ impl<M: PoolStrategy> Pool<M> {
         storage: Arc<dyn Storage>,
         hosted: HostedPolicy<M::Hook>,
     ) -> Result<Pool<M>, PoolError> {
-        let (page_size, logs_images) = (storage.page_size(), storage.is_in_place());
-        let compresses = storage.compresses();
+        let page_size = storage.page_size();
         if !page_size.is_power_of_two() || !(512..=1 << 16).contains(&page_size) {
             return Err(PoolError::PageSize { page_size: page_size as u64 });
         }
@@ -151,46 +89,20 @@ impl<M: PoolStrategy> Pool<M> {
             options.background_writer = false;
             options.evictors = EvictionMode::Worker;
         }
-        let memory = FrameMemory::map(options.frames, page_size)?;
-        let zeroed = M::Hook::zeroed(&hosted.params);
-        memory.initialise_metas(zeroed, || M::Hook::fresh(&hosted.params))?;
-        let nodes = Nodes::find(options.nodes);
-        nodes.bind(&memory);
-        if options.prefault {
-            memory.prefault();
-        }
-        let free = FreeLists::new(options.frames, nodes);
-        let evictions_per_tick = hosted.policy_host.evictions_per_tick();
+        let frames = Frames::map::<M::Hook>(&options, page_size, &hosted.params)?;
         Ok(Pool {
-            page_size,
-            epochs: (options.reclamation == Reclamation::Epoch).then(Epochs::new),
-            params: hosted.params,
-            hit_on: hosted.policy_host.hit_on(),
-            clock: PolicyClock::new(options.references_per_tick, evictions_per_tick),
+            frames,
+            replacement: Replacement::new(hosted, &options),
             statistics: Statistics::new(options.sample_period),
-            table: PageTable::new(if M::HAS_TABLE { options.frames } else { 2 }),
+            translation: Translation::new(storage.clone(), options.frames),
             redo: RedoLog::default(),
-            kinds: Kinds::new(),
-            ahead: Ahead::new(free.parts()),
-            free,
-            policy_host: hosted.policy_host,
-            policy: hosted.name,
-            in_flight: InFlight::default(),
-            scanned: Scanned::default(),
-            cleaners: PageCleaners::default(),
-            starvation: StarvationGuard::default(),
-            writes: Writes::new(page_size),
-            ids: PageIds::new(storage.clone()),
-            logs_images,
-            compresses,
-            storage,
+            evictors: Evictors::new(&options),
+            writeback: Writeback::new(storage.clone(), &options),
+            ids: PageIds::new(storage),
             anchors: Anchors::new(page_size)?,
-            sleep: Sleep::default(),
-            recorder: Recorder::default(),
-            storage_recorder: StorageRecorder::default(),
-            memory,
             options,
-            _strategy: PhantomData,
+            storage_recorder: StorageRecorder::default(),
+            stop: AtomicBool::new(false),
         })
     }
 
@@ -203,13 +115,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Registers `kind` to find the swips of pages of type `page_type`; the first call counts.
     pub fn register(&self, page_type: PageType, kind: &'static dyn Kind) {
-        self.kinds.register(page_type, kind);
-    }
-
-    /// Returns whether the swips of the page in `parent`, which this thread holds, can be found.
-    /// If not, nothing is written any more: pointers in such a page would reach storage.
-    pub(crate) fn knows_swips_of(&self, parent: NonNull<FrameHeader>) -> bool {
-        !M::SWIZZLES || self.kinds.finds_swips_of(self.view(parent))
+        self.translation.kinds().register(page_type, kind);
     }
 
     /// Returns the page ids that were allocated in storage ahead of need.
@@ -223,22 +129,37 @@ impl<M: PoolStrategy> Pool<M> {
     /// # Errors
     /// The error of the operating system.
     pub fn forbid_writes(&self, forbid: bool) -> std::io::Result<()> {
-        self.memory.forbid_writes(forbid)
+        self.frames.memory().forbid_writes(forbid)
     }
 
     /// Returns the number of frames.
     pub fn frames(&self) -> u32 {
-        self.memory.frames()
+        self.frames.memory().frames()
     }
 
     /// Returns the number of frames that hold no page, a moment ago.
     pub fn frames_free(&self) -> u32 {
-        self.free.len()
+        self.frames.free()
+    }
+
+    /// Returns whether the pool's threads are to end.
+    pub(crate) fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// Returns the number of evictor threads at work now, where that adapts.
+    pub fn evictors_awake(&self) -> u32 {
+        self.evictors.awake()
+    }
+
+    /// Returns the pages that wait to be written.
+    pub(crate) fn writeback(&self) -> &Writeback {
+        &self.writeback
     }
 
     /// Returns the policy's name.
     pub fn policy(&self) -> &'static str {
-        self.policy
+        self.replacement.name()
     }
 
     /// Returns the counters of the pool and of everything that works on it.
@@ -258,7 +179,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Returns the recorder of page references, where the pool was compiled for it.
     pub fn recorder(&self) -> &Recorder {
-        &self.recorder
+        self.replacement.recorder()
     }
 
     /// Returns the recorder of requests to storage.
@@ -266,99 +187,28 @@ impl<M: PoolStrategy> Pool<M> {
         &self.storage_recorder
     }
 
-    /// Returns the policy lines of all frames.
-    #[inline(always)]
-    pub(crate) fn metas(&self) -> Frames<'_, M::Hook> {
-        // SAFETY: every frame's policy line holds a `Meta`, written or zeros that are one, which is
-        // shared only; the memory stays mapped while the pool is borrowed. A `Meta` without size
-        // needs none.
-        unsafe {
-            let first = self.memory.start().add(POLICY_LINE);
-            Frames::strided(first.as_ptr(), self.memory.stride(), self.memory.frames())
-        }
-    }
-
-    /// Returns the page of a frame or an anchor, to be read raw.
-    #[inline]
-    pub(crate) fn view(&self, frame: NonNull<FrameHeader>) -> View<'_> {
-        // SAFETY: a frame or an anchor of this pool, followed by its page, mapped while the pool
-        // is borrowed.
-        unsafe { frame_page::view(frame, self.page_size) }
-    }
-
-    /// Returns the header of a frame or an anchor.
-    #[inline]
-    pub(crate) fn header(&self, frame: NonNull<FrameHeader>) -> &FrameHeader {
-        // SAFETY: frames and anchors of this pool stay mapped while the pool is borrowed, and are
-        // made of atomics. All addresses come from swips that were validated, or from headers.
-        unsafe { frame.as_ref() }
-    }
-
-    /// Returns the page of a frame that this thread holds exclusively.
-    #[expect(clippy::mut_from_ref, reason = "the exclusive latch is the permission")]
-    pub(crate) fn bytes(&self, frame: NonNull<FrameHeader>) -> &mut [u8] {
-        debug_assert!(self.header(frame).latch.is_exclusive());
-        // SAFETY: the caller holds the frame's latch exclusively (it is a free or loading frame of
-        // its own, or a guard's); readers read raw and validate.
-        unsafe { frame_page::bytes_mut(frame, self.page_size) }
-    }
-
-    /// Stores the swip at `at` in the page of `frame`, which this thread holds exclusively, in one
-    /// piece.
-    pub(crate) fn set_swip(&self, frame: NonNull<FrameHeader>, at: usize, word: Swip) {
-        debug_assert!(self.header(frame).latch.is_exclusive());
-        // SAFETY: a frame or an anchor of this pool; the caller holds its latch exclusively.
-        unsafe { frame_page::store_swip(frame, self.page_size, at, word) }
-    }
-
-    /// Returns the time of the policy's clock. With `reference`, the clock counts one more
-    /// reference first.
-    #[inline(always)]
-    pub(crate) fn now(&self, reference: bool) -> u32 {
-        match M::Hook::tick_source(&self.params) {
-            TickSource::None => 0,
-            TickSource::PerAccess if reference => self.clock.reference(thread_slot()),
-            TickSource::PerAccess | TickSource::PerEviction => self.clock.now(),
-        }
-    }
-
-    /// Returns an access as the policy sees it.
-    #[inline(always)]
-    pub(crate) fn access(&self, page: PageId, mark: Mark, reference: bool) -> Access {
-        Access { page, mark, now: self.now(reference), next: 0, next_read: 0 }
-    }
-
-    /// Counts `count` evictions, which may advance the policy's clock.
-    pub(crate) fn count_evictions(&self, count: u32) {
-        self.statistics.counters.add(Counter::Evictions, u64::from(count));
-        let counts = M::Hook::tick_source(&self.params) == TickSource::PerEviction;
-        self.clock.count_evictions(count, counts);
+    /// Returns the header of frame `id`.
+    pub(crate) fn frame(&self, id: FrameId) -> Option<&FrameHeader> {
+        self.frames.memory().header(id)
     }
 
     /// Returns the frames that hold a page, in order: for checks, when nothing else runs.
     pub fn resident(&self) -> Vec<FrameId> {
-        let holds = |id: &FrameId| {
-            let state = self.memory.header(*id).map(FrameHeader::state);
-            matches!(state, Some(State::Hot | State::Cooling))
-        };
-        (0..self.frames()).map(FrameId).filter(holds).collect()
+        let headers = self.frames.headers();
+        let held = headers.filter(|(_, h)| matches!(h.state(), State::Hot | State::Cooling));
+        held.map(|(id, _)| id).collect()
     }
 
     /// Counts the frames in each state: a walk over all headers.
     pub fn census(&self) -> HashMap<State, u32> {
         let mut census = HashMap::new();
-        for id in (0..self.frames()).map(FrameId) {
-            if let Some(header) = self.memory.header(id) {
-                *census.entry(header.state()).or_default() += 1;
-            }
-        }
+        self.frames.headers().for_each(|(_, h)| *census.entry(h.state()).or_default() += 1);
         census
     }
 
     /// Counts the frames whose page must be written: a walk over all headers.
     pub fn frames_dirty(&self) -> u32 {
-        let dirty = |id: &u32| self.memory.header(FrameId(*id)).is_some_and(FrameHeader::is_dirty);
-        (0..self.frames()).filter(dirty).count() as u32
+        self.frames.dirty()
     }
 
     /// Checks the policy's invariants, when nothing else runs.
@@ -366,6 +216,6 @@ impl<M: PoolStrategy> Pool<M> {
     /// # Errors
     /// The invariant that is broken.
     pub fn check_policy(&self) -> Result<(), String> {
-        self.policy_host.check(self.metas(), &self.resident())
+        self.replacement.check(&self.frames, &self.resident())
     }
 }

@@ -1,5 +1,5 @@
 //! Guards: the right to read one page, to change it, or to keep a part of it as it is. This file
-//! needs `unsafe`.
+//! needs `unsafe`, and knows frames and latches, not the pool: `pages.rs` follows swips.
 //!
 //! A guard is obtained from its parent's guard, or from an anchor, and only while that is still
 //! valid: so the frame it names held the wanted page at that moment. Frames are never unmapped
@@ -8,8 +8,8 @@
 //! # Writers of a page
 //!
 //! [`Shared`] gives out a reference into a page, so no thread may write there meanwhile. A page is
-//! written through [`Write::page_mut`]; through the pool's `set_swip`, when a child is attached,
-//! evicted or cools; through the pool's `bytes`, into a frame that was free; and where the twin
+//! written through [`Write::page_mut`]; through `Frames::set_swip`, when a child is attached,
+//! evicted or cools; through `Frames::bytes`, into a frame that was free; and where the twin
 //! creates a page.
 //! All of these hold the frame's latch exclusively, with `latching = none`, too. Writing back only
 //! reads: checksum and page ids go into its copy. A frame is evicted or freed under its exclusive
@@ -18,18 +18,16 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use millpond_base::{Mark, PageId};
+use millpond_base::PageId;
 
 use crate::page::View;
-use crate::pool::anchors::Anchor;
 use crate::pool::borrowed::BorrowedPage;
 use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader};
 use crate::pool::hint::PageHint;
 use crate::pool::jump::{Jump, Try};
 use crate::pool::latch::{Latch, Latching, ROUNDS_MAX, SPINS_MAX};
 use crate::pool::memory::frame_page;
-use crate::pool::mini_transaction::ChangeLog;
-use crate::pool::pages::{MiniTransaction, Pages};
+use crate::pool::mini_transaction::{ChangeLog, MiniTransaction, PageMemory};
 use crate::pool::swip::Swip;
 use crate::stats::Wait;
 use crate::stats::counters::Counter;
@@ -41,7 +39,7 @@ const PREFETCHED: usize = 384;
 /// Waits a little for a latch that is held, by calling `attempt`, which tries a number of rounds.
 #[cold]
 #[inline(never)]
-fn await_latch<P: Pages, T>(pages: &P, attempt: impl Fn(u32) -> Option<T>) -> Option<T> {
+fn await_latch<P: PageMemory, T>(pages: &P, attempt: impl Fn(u32) -> Option<T>) -> Option<T> {
     let Some(statistics) = pages.statistics() else { return attempt(ROUNDS_MAX) };
     statistics.count(Counter::LatchConflicts);
     if let Some(held) = attempt(SPINS_MAX) {
@@ -51,20 +49,20 @@ fn await_latch<P: Pages, T>(pages: &P, attempt: impl Fn(u32) -> Option<T>) -> Op
     attempt(ROUNDS_MAX - SPINS_MAX)
 }
 
-type Token<P> = <<P as Pages>::Latching as Latching>::Token;
+type Token<P> = <<P as PageMemory>::Latching as Latching>::Token;
 
 /// The right to read a page: optimistic, or a shared hold, as the store was opened.
-pub struct Read<'o, P: Pages> {
+pub struct Read<'o, P: PageMemory> {
     mtr: &'o MiniTransaction<'o, P>,
     frame: NonNull<FrameHeader>,
     token: Token<P>,
 }
 
-impl<'o, P: Pages> Read<'o, P> {
+impl<'o, P: PageMemory> Read<'o, P> {
     /// Begins to read `frame`.
     ///
     /// # Safety
-    /// `frame` must be a frame or an anchor of the `Pages` of `mtr`. The caller checks afterwards
+    /// `frame` must be a frame or an anchor of the memory of `mtr`. The caller checks afterwards
     /// that it holds the wanted page.
     #[inline(always)]
     pub(crate) unsafe fn begin(
@@ -75,31 +73,12 @@ impl<'o, P: Pages> Read<'o, P> {
         let latch: &'o Latch = unsafe { &(*frame.as_ptr()).latch };
         let token = match P::Latching::read(latch) {
             Some(token) => Some(token),
-            None => await_latch(mtr.pages, |rounds| P::Latching::read_within(latch, rounds)),
+            None => await_latch(mtr.pages(), |rounds| P::Latching::read_within(latch, rounds)),
         };
         match token {
             Some(token) => Ok(Read { mtr, frame, token }),
             None => Err(Jump::Restart),
         }
-    }
-
-    /// Begins to read the parent of a structure's root.
-    ///
-    /// # Errors
-    /// A jump.
-    #[inline(always)]
-    pub fn anchor(mtr: &'o MiniTransaction<'o, P>, anchor: Anchor) -> Try<Read<'o, P>> {
-        // SAFETY: an `Anchor` is used only with the pages that returned it, which keep it.
-        unsafe { Read::begin(mtr, anchor.frame) }
-    }
-
-    /// Begins to read the root below `anchor`.
-    ///
-    /// # Errors
-    /// A jump.
-    #[inline(always)]
-    pub fn root(mtr: &'o MiniTransaction<'o, P>, anchor: Anchor, mark: Mark) -> Try<Read<'o, P>> {
-        Read::anchor(mtr, anchor)?.child(anchor.swip(), mark)
     }
 
     /// Returns the mini-transaction that it belongs to.
@@ -125,7 +104,7 @@ impl<'o, P: Pages> Read<'o, P> {
     #[inline(always)]
     pub fn view(&self) -> View<'o> {
         // SAFETY: each frame is followed by a page of that size, and stays mapped.
-        unsafe { frame_page::view(self.frame, self.mtr.pages.page_size()) }
+        unsafe { frame_page::view(self.frame, self.mtr.pages().page_size()) }
     }
 
     /// Returns the swip at byte offset `at`.
@@ -160,28 +139,6 @@ impl<'o, P: Pages> Read<'o, P> {
         PageHint::at(header, P::Latching::version(&header.latch, self.token))
     }
 
-    /// Follows the swip at byte offset `at` and returns the child. This page had not changed when
-    /// the child was reached. `mark` describes the reference: read or write, page kind and depth,
-    /// scan.
-    ///
-    /// # Errors
-    /// A jump: a conflict, or the page must be loaded.
-    #[inline(always)]
-    pub fn child(&self, at: usize, mark: Mark) -> Try<Read<'o, P>> {
-        self.mtr.count(mark);
-        self.mtr.pages.child(self, at, mark)
-    }
-
-    /// Follows the swip at byte offset `at` and latches the child exclusively.
-    ///
-    /// # Errors
-    /// A jump.
-    #[inline(always)]
-    pub fn child_exclusive(&self, at: usize, mark: Mark) -> Try<Write<'o, P>> {
-        self.mtr.count(mark);
-        self.mtr.pages.child_exclusive(self, at, mark)
-    }
-
     /// Turns the read into a write, if the page did not change since it began.
     ///
     /// # Errors
@@ -212,11 +169,11 @@ impl<'o, P: Pages> Read<'o, P> {
         let (frame, mtr) = (self.frame, self.mtr);
         // The reader's hold, if any, became the shared hold.
         std::mem::forget(self);
-        let size = mtr.pages.page_size();
-        // SAFETY: a frame stays mapped while its `Pages` lives; if that is not `pages`, then only
+        let size = mtr.pages().page_size();
+        // SAFETY: a frame stays mapped while its memory lives; if that is not `pages`, then only
         // until the end of this call, during which `mtr` borrows it.
         let latch: &'p Latch = unsafe { &(*frame.as_ptr()).latch };
-        if !std::ptr::eq(pages, mtr.pages) || at > size || len > size - at {
+        if !std::ptr::eq(pages, mtr.pages()) || at > size || len > size - at {
             latch.release_shared();
             return Ok(None);
         }
@@ -227,7 +184,7 @@ impl<'o, P: Pages> Read<'o, P> {
     }
 }
 
-impl<P: Pages> Drop for Read<'_, P> {
+impl<P: PageMemory> Drop for Read<'_, P> {
     #[inline(always)]
     fn drop(&mut self) {
         P::Latching::end(&self.header().latch, self.token);
@@ -272,7 +229,7 @@ impl Drop for Shared<'_> {
 ///
 /// Readers have to start again only if the page was changed: a guard that never gave out
 /// [`Write::page_mut`] leaves the version as it was.
-pub struct Write<'o, P: Pages> {
+pub struct Write<'o, P: PageMemory> {
     mtr: &'o MiniTransaction<'o, P>,
     frame: NonNull<FrameHeader>,
     changed: bool,
@@ -280,11 +237,11 @@ pub struct Write<'o, P: Pages> {
     logged: bool,
 }
 
-impl<'o, P: Pages> Write<'o, P> {
+impl<'o, P: PageMemory> Write<'o, P> {
     /// Returns a guard over a new page, whose frame this thread just latched exclusively.
     ///
     /// # Safety
-    /// `frame` must be a frame or an anchor of the `Pages` of `mtr`, latched exclusively by this
+    /// `frame` must be a frame or an anchor of the memory of `mtr`, latched exclusively by this
     /// mini-transaction, and nothing but the guard may release it.
     #[inline(always)]
     pub(crate) unsafe fn held(
@@ -308,10 +265,10 @@ impl<'o, P: Pages> Write<'o, P> {
         // The processor executes ahead of an optimistic read, but not of the exchange below: what
         // is needed next is prefetched now, so that the cache misses overlap.
         // SAFETY: each frame is followed by a page of that size, and stays mapped.
-        let page: View<'o> = unsafe { frame_page::view(frame, mtr.pages.page_size()) };
+        let page: View<'o> = unsafe { frame_page::view(frame, mtr.pages().page_size()) };
         page.prefetch(0, PREFETCHED);
         let patiently = |rounds| P::Latching::write_within(latch, rounds).then_some(());
-        if P::Latching::write(latch) || await_latch(mtr.pages, patiently).is_some() {
+        if P::Latching::write(latch) || await_latch(mtr.pages(), patiently).is_some() {
             Ok(Write { mtr, frame, changed: false, logged: false })
         } else {
             Err(Jump::Restart)
@@ -356,7 +313,7 @@ impl<'o, P: Pages> Write<'o, P> {
     #[inline(always)]
     pub fn page(&self) -> &[u8] {
         // SAFETY: the page behind the frame; writers are kept out by the exclusive latch.
-        unsafe { frame_page::bytes(self.frame, self.mtr.pages.page_size()) }
+        unsafe { frame_page::bytes(self.frame, self.mtr.pages().page_size()) }
     }
 
     /// Returns the page, to be changed; it counts as dirty from now on.
@@ -389,7 +346,7 @@ impl<'o, P: Pages> Write<'o, P> {
     fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the page behind the frame; the exclusive latch keeps other threads out, and
         // optimistic readers read raw and validate.
-        unsafe { frame_page::bytes_mut(self.frame, self.mtr.pages.page_size()) }
+        unsafe { frame_page::bytes_mut(self.frame, self.mtr.pages().page_size()) }
     }
 
     #[inline(never)]
@@ -427,33 +384,6 @@ impl<'o, P: Pages> Write<'o, P> {
         View::of(self.page())
     }
 
-    /// Follows the swip at byte offset `at` and latches the child exclusively, too.
-    ///
-    /// # Errors
-    /// A jump: a conflict, or the page must be loaded.
-    #[inline]
-    pub fn child_exclusive(&self, at: usize, mark: Mark) -> Try<Write<'o, P>> {
-        self.mtr.count(mark);
-        self.mtr.pages.child_of_held(self, at, mark)
-    }
-
-    /// Returns the swip that refers to this page, to be stored in a parent's page.
-    #[inline]
-    pub fn swip(&self) -> Swip {
-        self.mtr.pages.swip(self)
-    }
-
-    /// Frees the page; its swip was removed already.
-    pub fn free(self) {
-        let mtr = self.mtr;
-        if mtr.is_logged() {
-            let frame = self.into_frame();
-            mtr.log_change(|pages, changes| P::Log::page_freed(pages, changes, frame));
-        } else {
-            mtr.pages.free(self);
-        }
-    }
-
     /// Forgets the guard; the latch stays held, for the pool to release.
     #[inline(always)]
     pub(crate) fn into_frame(self) -> NonNull<FrameHeader> {
@@ -463,7 +393,7 @@ impl<'o, P: Pages> Write<'o, P> {
     }
 }
 
-impl<P: Pages> Drop for Write<'_, P> {
+impl<P: PageMemory> Drop for Write<'_, P> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.logged {

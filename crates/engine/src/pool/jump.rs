@@ -65,6 +65,14 @@ pub struct Load {
 // `Load::parent` is an address to compare and to latch through the pool
 // that returned it, whose frames are never unmapped while the pool lives.
 impl Jump {
+    /// Returns the error of a validated swip that refers to no page: its structure did not write
+    /// the page so.
+    #[cold]
+    pub(in crate::pool) fn null_swip(page: Option<PageId>, at: usize) -> Jump {
+        let what = format!("no page is referred to at byte {at}");
+        Jump::failed(PoolError::Corrupt { page: page.unwrap_or_default(), what })
+    }
+
     /// Returns whether a page has to be read first.
     pub fn is_load(&self) -> bool {
         matches!(self, Jump::Cold(cold) if matches!(**cold, Cold::Load(_)))

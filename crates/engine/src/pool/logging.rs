@@ -22,12 +22,13 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
 
     #[inline]
     fn page_changes(pool: &Pool<M>, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
-        let header = pool.header(frame);
+        let header = pool.frames.header(frame);
         let Some(page) = header.page() else { return };
         debug_assert!(header.latch.is_exclusive(), "a page changes under its exclusive latch");
-        let begin = || header.begin_logged_change(|| pool.redo.tail()) && pool.logs_images;
+        let begin =
+            || header.begin_logged_change(|| pool.redo.tail()) && pool.writeback.is_in_place();
         let copy = |arena: &mut Vec<u8>| {
-            pool.view(frame).copy_to(0, pool.page_size, arena);
+            pool.frames.view(frame).copy_to(0, pool.frames.page_size(), arena);
         };
         changes.page_changes(frame, page, begin, copy);
     }
@@ -39,20 +40,21 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
         frame: NonNull<FrameHeader>,
         redo: impl FnOnce(&mut Vec<u8>),
     ) {
-        let header = pool.header(frame);
+        let header = pool.frames.header(frame);
         let Some(page) = header.page() else { return };
         debug_assert!(header.latch.is_exclusive(), "a page changes under its exclusive latch");
-        let begin = || header.begin_logged_change(|| pool.redo.tail()) && pool.logs_images;
+        let begin =
+            || header.begin_logged_change(|| pool.redo.tail()) && pool.writeback.is_in_place();
         changes.page_changes_by(frame, page, begin, redo);
     }
 
     fn page_allocated(pool: &Pool<M>, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
-        let Some(page) = pool.header(frame).page() else { return };
+        let Some(page) = pool.frames.header(frame).page() else { return };
         changes.page_allocated(frame, page);
     }
 
     fn page_freed(pool: &Pool<M>, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
-        let Some(page) = pool.header(frame).page() else { return };
+        let Some(page) = pool.frames.header(frame).page() else { return };
         changes.page_freed(frame, page);
     }
 
@@ -67,7 +69,7 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
             debug_assert!(appended.start < appended.end, "LSNs grow");
             for changed in changes.pages() {
                 debug_assert!(
-                    changed.is_freed() || pool.header(changed.frame()).is_dirty(),
+                    changed.is_freed() || pool.frames.header(changed.frame()).is_dirty(),
                     "a page that changed is dirty"
                 );
                 pool.set_page_lsn(changed.frame(), appended.end);
@@ -77,7 +79,7 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
             if changed.is_freed() {
                 pool.free_page(changed.frame());
             } else {
-                pool.header(changed.frame()).latch.release_exclusive();
+                pool.frames.header(changed.frame()).latch.release_exclusive();
             }
         }
         changes.recycle();
@@ -87,31 +89,31 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
 
 impl<M: PoolStrategy> PageCopies for Pool<M> {
     fn image(&self, frame: NonNull<FrameHeader>, copy: &mut Vec<u8>) {
-        let view = self.view(frame);
-        view.copy_to(0, self.page_size, copy);
+        let view = self.frames.view(frame);
+        view.copy_to(0, self.frames.page_size(), copy);
         if M::SWIZZLES
-            && let Some(kind) = self.kinds.of(view)
+            && let Some(kind) = self.translation.kinds().of(view)
         {
             kind.swips(view, &mut |at| {
-                self.unswizzle_copy(view, copy, at);
+                self.frames.unswizzle_copy(view, copy, at);
                 true
             });
         }
     }
 
     fn after(&self, frame: NonNull<FrameHeader>, before: &[u8], copy: &mut Vec<u8>) {
-        let view = self.view(frame);
-        view.copy_to(0, self.page_size, copy);
+        let view = self.frames.view(frame);
+        view.copy_to(0, self.frames.page_size(), copy);
         if !M::SWIZZLES {
             return;
         }
-        let Some(kind) = self.kinds.of(view) else { return };
+        let Some(kind) = self.translation.kinds().of(view) else { return };
         // An unchanged word that was a swip before still means the same child, and the log has it.
         // An unchanged word that was no swip is a remnant of an entry, perhaps a pointer, which the
         // log may have in an image, too.
         let was = View::of(before);
         let mut swips = Vec::new();
-        if let Some(kind) = self.kinds.of(was) {
+        if let Some(kind) = self.translation.kinds().of(was) {
             kind.swips(was, &mut |at| {
                 swips.push(at);
                 true
@@ -122,19 +124,19 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
             let is_same =
                 before.get(at..at + 8) == copy.get(at..at + 8) && swips.binary_search(&at).is_ok();
             if !is_same {
-                self.unswizzle_copy(view, copy, at);
+                self.frames.unswizzle_copy(view, copy, at);
             }
             true
         });
     }
 
     fn leave_out_gaps(&self, before: &mut [u8], after: &mut [u8]) {
-        if !self.compresses {
+        if !self.writeback.compresses() {
             return;
         }
         let gap = |page: &[u8]| {
             let view = View::of(page);
-            self.kinds.of(view).map_or(0..0, |kind| kind.gap(view))
+            self.translation.kinds().of(view).map_or(0..0, |kind| kind.gap(view))
         };
         let (was, is) = (gap(before), gap(after));
         if let (Some(before), Some(after)) = (before.get_mut(was.clone()), after.get(was)) {
@@ -174,8 +176,8 @@ impl<M: PoolStrategy> Pool<M> {
     /// Sets the LSN of the page in `frame`, which is latched exclusively: the end of the last
     /// record about it.
     fn set_page_lsn(&self, frame: NonNull<FrameHeader>, lsn: Lsn) {
-        let header = self.header(frame);
-        let bytes = self.bytes(frame);
+        let header = self.frames.header(frame);
+        let bytes = self.frames.bytes(frame);
         // Not compared with the page's own LSN: a store that got a new log, as a backup does, keeps
         // the LSNs of the old one.
         debug_assert!(header.rec_lsn() < lsn, "its records begin before the last one ends");

@@ -35,8 +35,9 @@ use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::Try;
+use crate::pool::mini_transaction::MiniTransaction;
 use crate::pool::options::PoolStrategy;
-use crate::pool::pages::{MiniTransaction, NewPage, Pages};
+use crate::pool::pages::{NewPage, Pages};
 use crate::pool::swip::Swip;
 
 /// Position of a walk through a structure that moves pages to ids below a bound.
@@ -125,7 +126,7 @@ impl<M: PoolStrategy> Pool<M> {
     pub fn move_on(&self, anchor: Anchor, walk: &mut Walk) -> Result<Moved, PoolError> {
         let (mut seen, mut tries) = (Seen::default(), 0);
         loop {
-            self.make_log_room(2 * self.page_size)?;
+            self.make_log_room(2 * self.frames.page_size())?;
             let done = self.run(|mtr| {
                 tries += 1;
                 if tries > Self::MOVE_TRIES {
@@ -168,7 +169,7 @@ impl<M: PoolStrategy> Pool<M> {
         let view = View::of(&seen.page);
         let above_leaves = PageHeader::type_in(view) == PageType::BTREE_INNER
             && PageHeader::read(&seen.page).level == 1;
-        let kind = self.kinds.of(view);
+        let kind = self.translation.kinds().of(view);
         for (index, &at) in seen.swips.iter().enumerate().skip(from) {
             let leads_on =
                 (walk.values || !above_leaves) && kind.is_some_and(|kind| kind.leads_on(view, at));
@@ -194,10 +195,10 @@ impl<M: PoolStrategy> Pool<M> {
     fn see(&self, node: &Read<'_, Self>, seen: &mut Seen) -> Try<()> {
         seen.page.clear();
         seen.swips.clear();
-        node.view().copy_to(0, self.page_size, &mut seen.page);
+        node.view().copy_to(0, self.frames.page_size(), &mut seen.page);
         node.validate()?;
         let view = View::of(&seen.page);
-        if let Some(kind) = self.kinds.of(view) {
+        if let Some(kind) = self.translation.kinds().of(view) {
             kind.swips(view, &mut |at| {
                 seen.swips.push(at);
                 true
@@ -247,7 +248,7 @@ impl<M: PoolStrategy> Pool<M> {
         {
             to.copy_from_slice(from);
         }
-        if let Some(kind) = self.kinds.of(new.view()) {
+        if let Some(kind) = self.translation.kinds().of(new.view()) {
             kind.swips(new.view(), &mut |at| {
                 mtr.adopt(Swip(new.view().u64(at)), &new);
                 true

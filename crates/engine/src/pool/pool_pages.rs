@@ -8,28 +8,26 @@ use crate::page::record_body::OrphanRoot;
 use crate::pool::anchors::Anchor;
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
+use crate::pool::fault::{AHEAD_PART, FRAMES_KEPT};
 use crate::pool::frame::FrameHeader;
 use crate::pool::guard::{Read, Write};
 use crate::pool::hint::PageHint;
 use crate::pool::jump::{Jump, Ordered, Try};
 use crate::pool::kind::{ANCHOR_SWIP, OWNER_UNKNOWN};
 use crate::pool::latch::Latching;
-use crate::pool::mini_transaction::RedoLog;
+use crate::pool::mini_transaction::{MiniTransaction, PageMemory, RedoLog, References};
 use crate::pool::options::PoolStrategy;
-use crate::pool::pages::{MiniTransaction, NewPage, Pages, References};
+use crate::pool::pages::{NewPage, Pages};
 use crate::pool::reserved::Reserved;
 use crate::pool::swip::Swip;
-use crate::pool::translation::fetch::{AHEAD_PART, FRAMES_KEPT};
 use crate::stats::Statistics;
 use crate::stats::counters::Counter;
 use crate::stats::thread_slot::thread_slot;
 
-impl<M: PoolStrategy> Pages for Pool<M> {
+impl<M: PoolStrategy> PageMemory for Pool<M> {
     type Latching = M::Latching;
     type Local = usize;
     type Log = RedoLog;
-
-    const OVERLAPS: bool = M::SWIZZLES && <M::Latching as Latching>::OPTIMISTIC && !M::RECORDS;
 
     #[inline(always)]
     fn statistics(&self) -> Option<&Statistics> {
@@ -37,7 +35,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
     }
 
     fn page_size(&self) -> usize {
-        self.page_size
+        self.frames.page_size()
     }
 
     #[inline]
@@ -60,16 +58,12 @@ impl<M: PoolStrategy> Pages for Pool<M> {
 
     #[inline(always)]
     fn enter(&self, slot: usize) {
-        if let Some(epochs) = &self.epochs {
-            epochs.enter(slot);
-        }
+        self.frames.enter(slot);
     }
 
     #[inline(always)]
     fn leave(&self, slot: usize, made: References, done: bool) {
-        if let Some(epochs) = &self.epochs {
-            epochs.leave(slot);
-        }
+        self.frames.leave(slot);
         let here = self.statistics.counters.of(slot);
         if done {
             here.add(Counter::References, made.all());
@@ -78,7 +72,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
             here.count(Counter::Restarts);
         }
         if M::RECORDS {
-            self.recorder.leave(slot, done);
+            self.replacement.recorder().leave(slot, done);
         }
     }
 
@@ -89,8 +83,12 @@ impl<M: PoolStrategy> Pages for Pool<M> {
 
     #[cold]
     fn over(&self, slot: usize) {
-        self.starvation.end(&self.memory, slot);
+        self.replacement.starvation().end(self.frames.memory(), slot);
     }
+}
+
+impl<M: PoolStrategy> Pages for Pool<M> {
+    const OVERLAPS: bool = M::SWIZZLES && <M::Latching as Latching>::OPTIMISTIC && !M::RECORDS;
 
     #[inline(always)]
     fn child<'o>(&'o self, parent: &Read<'o, Self>, at: usize, mark: Mark) -> Try<Read<'o, Self>> {
@@ -123,9 +121,9 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         hint: PageHint,
         mark: Mark,
     ) -> Option<Write<'o, Self>> {
-        let frame = self.memory.frame(hint.frame())?;
+        let frame = self.frames.memory().frame(hint.frame())?;
         // Mostly the hint fits; if not, no other thread is disturbed by a latch.
-        if !hint.fits(self.header(frame)) {
+        if !hint.fits(self.frames.header(frame)) {
             return None;
         }
         // SAFETY: a frame of this pool. Whether it holds the page is checked under the latch.
@@ -145,8 +143,8 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         hint: PageHint,
         mark: Mark,
     ) -> Option<Read<'o, Self>> {
-        let frame = self.memory.frame(hint.frame())?;
-        if !hint.fits(self.header(frame)) {
+        let frame = self.frames.memory().frame(hint.frame())?;
+        if !hint.fits(self.frames.header(frame)) {
             return None;
         }
         // SAFETY: a frame of this pool. Whether it holds the page is checked afterwards, and what
@@ -183,7 +181,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         if !word.is_swizzled() {
             return word.page();
         }
-        word.frame().and_then(|frame| self.header(frame).page()).unwrap_or_default()
+        word.frame().and_then(|frame| self.frames.header(frame).page()).unwrap_or_default()
     }
 
     fn adopt(&self, word: Swip, parent: NonNull<FrameHeader>) {
@@ -191,8 +189,8 @@ impl<M: PoolStrategy> Pages for Pool<M> {
             && word.is_swizzled()
             && let Some(child) = word.frame()
         {
-            self.header(child).set_parent(Some(parent));
-            self.knows_swips_of(parent);
+            self.frames.header(child).set_parent(Some(parent));
+            self.translation.knows_swips_of(&self.frames, parent);
         }
     }
 
@@ -200,7 +198,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         if M::SWIZZLES {
             return word.is_swizzled();
         }
-        matches!(self.table.find(&self.memory, word.page()), Ok(Some(_)))
+        matches!(self.translation.find(&self.frames, word.page()), Ok(Some(_)))
     }
 
     fn order_reads<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) -> Ordered {
@@ -209,18 +207,18 @@ impl<M: PoolStrategy> Pages for Pool<M> {
 
     fn begin_reads(&self) {
         // Threads that need the pages meanwhile wait for the reads.
-        self.sleep.work.signal();
+        self.writeback.wake();
     }
 
     fn ahead_max(&self) -> usize {
-        if self.reads_ahead() { self.frames() as usize / AHEAD_PART } else { 0 }
+        if self.reads_ahead() { self.frames.count() as usize / AHEAD_PART } else { 0 }
     }
 
     fn make_ready(&self, pages: u32) -> Result<(), PoolError> {
         if !self.reads_ahead() {
             return Ok(());
         }
-        self.kinds.all_registered()?;
+        self.translation.kinds().all_registered()?;
         self.make_frames(pages.saturating_add(FRAMES_KEPT))
     }
 
@@ -246,7 +244,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
             let parent = unsafe { Write::begin(mtr, anchor) }?;
             let root = mtr.allocate(new)?;
             let word = root.swip();
-            self.set_swip(anchor, ANCHOR_SWIP, word);
+            self.frames.set_swip(anchor, ANCHOR_SWIP, word);
             mtr.adopt(word, &parent);
             mtr.orphaned(root.id(), OrphanRoot { kind: new.kind.0, stamp: 0 });
             Ok(root.id())

@@ -198,11 +198,11 @@ impl<M: PoolStrategy> Checkpointer<M> {
     /// before `redo` (rule 2b).
     fn sync_data(&self, redo: Lsn) -> Result<(), CheckpointError> {
         let recorder = self.pool.storage_recorder();
-        if self.pool.sync_mode() != SyncMode::Ranges {
+        if self.pool.writeback().sync_mode() != SyncMode::Ranges {
             recorder.note_dsync(self.log.tail());
             return Ok(self.pages.sync()?);
         }
-        let overdue = self.pool.take_overdue(redo);
+        let overdue = self.pool.writeback().take_overdue(redo);
         recorder.note_dsync_of(&overdue, self.log.tail());
         let mut ranges: Vec<Range<PageId>> = Vec::new();
         for page in overdue {

@@ -48,7 +48,7 @@ mod tests {
 
     /// Makes a page dirty, with a recLSN that its thread has read before.
     fn make_dirty(store: &Store<SwizzledAny>, rec_lsn: Lsn) {
-        let header = store.pool.memory.header(FrameId(0)).unwrap();
+        let header = store.pool.frame(FrameId(0)).unwrap();
         assert!(header.latch.exclusive());
         assert!(header.begin_logged_change(|| rec_lsn), "it was clean");
         header.latch.release_exclusive();

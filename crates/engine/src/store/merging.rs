@@ -14,7 +14,7 @@ use std::sync::Arc;
 use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
-use crate::pool::{Pages, Pool, PoolStrategy};
+use crate::pool::{PageMemory, Pages, Pool, PoolStrategy};
 use crate::stats::counters::{Counter, Counters};
 use crate::store::named::Named;
 use crate::store::opened::Opened;
@@ -89,7 +89,7 @@ impl<M: PoolStrategy> Merging<M> {
         if references > QUIET {
             return;
         }
-        let mut left = (ROUND_BYTES / self.pool.page_size / STEP as usize).max(1);
+        let mut left = (ROUND_BYTES / self.pool.page_size() / STEP as usize).max(1);
         let before = references_of_others(self.pool.counters());
         let disturbs =
             || references_of_others(self.pool.counters()).saturating_sub(before) > QUIET / 8;
@@ -132,10 +132,10 @@ fn step<M: PoolStrategy>(
     let progress = progress.entry(tree.owner()).or_default();
     // Another tree may have got the id of a dropped one.
     progress.loosened = progress.loosened.min(loosened);
-    if !progress.is_due(loosened, pool.page_size) {
+    if !progress.is_due(loosened, pool.page_size()) {
         return true;
     }
-    if pool.make_log_room(STEP as usize * pool.page_size).is_err() {
+    if pool.make_log_room(STEP as usize * pool.page_size()).is_err() {
         return true;
     }
     if !progress.under_way {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
-use crate::pool::{Pages, Pool, PoolStrategy};
+use crate::pool::{PageMemory, Pages, Pool, PoolStrategy};
 use crate::store::catalog::Catalog;
 use crate::store::entry::{Entry, Structure, TypeNames};
 use crate::store::error::Error;
@@ -105,7 +105,7 @@ impl<M: PoolStrategy> Named<M> {
         if catalog.get(name)?.is_some() {
             return Err(Error::Exists { name: name.to_string() });
         }
-        pool.make_log_room(2 * pool.page_size)?;
+        pool.make_log_room(2 * pool.page_size())?;
         let owner = catalog.new_owner();
         let made = Opened::create(pool, name, owner, structure)?;
         let created = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, MutexGuard};
 
 use crate::pool::borrowed::pages_borrowed;
-use crate::pool::{Pages, PoolStrategy};
+use crate::pool::{PageMemory, Pages, PoolStrategy};
 use crate::store::catalog::Catalog;
 use crate::store::dropping::Dropping;
 use crate::store::entry::{Entry, Structure, TypeNames};
@@ -296,7 +296,7 @@ impl<M: PoolStrategy> Store<M> {
             }
             Some(opened) => opened,
         };
-        let room = self.pool.make_log_room(2 * self.pool.page_size);
+        let room = self.pool.make_log_room(2 * self.pool.page_size());
         let removed = room.map_err(Error::from).and_then(|()| {
             named.catalog.as_ref().map_or(Ok(false), |catalog| catalog.remove(name, &entry))
         });

@@ -2,6 +2,7 @@
 //! populated ahead of need.
 pub mod ahead;
 pub(in crate::pool) mod frame_page;
+pub(crate) mod frames;
 pub mod free_list;
 pub mod huge;
 pub mod numa;

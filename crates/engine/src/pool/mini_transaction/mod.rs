@@ -17,7 +17,9 @@
 //! 7. Changes of the number of a tree's entries are logged under a mutex of [`RowCounts`], to the
 //!    same end.
 //!
-//! A mini-transaction itself, and where its guards come from, is in `pool/pages.rs`.
+//! A mini-transaction knows frames and latches, not the pool: `attempt.rs`. Guards over its pages
+//! are in `pool/guard.rs`; `pool/pages.rs` runs it.
+mod attempt;
 mod change_log;
 mod change_set;
 pub mod kind;
@@ -25,10 +27,11 @@ mod page_space;
 mod redo_log;
 mod row_counts;
 
+pub use attempt::{MiniTransaction, PageMemory, References};
 pub use change_log::{ChangeLog, NoLog};
 pub use change_set::{Actor, ChangeSet};
 pub use page_space::PageSpace;
 pub use redo_log::RedoLog;
 pub use row_counts::{HeldSlot, RowCount, RowCounts};
 
-pub(in crate::pool) use change_set::{PageCopies, PendingChanges};
+pub(in crate::pool) use change_set::PageCopies;

@@ -6,41 +6,64 @@
 
 use std::ptr::NonNull;
 
-use millpond_base::{FrameId, PageId, Reason};
-use millpond_policies::contract::{
-    Cooled, EvictRequest, GhostHit, HitHook, Host, OfferOutcome, PageState, RefusalReason,
-};
+use millpond_base::{FrameId, PageId};
+use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
 use millpond_policies::parts::prefetch;
 
 use crate::page::{PageHeader, PageType};
-use crate::pool::buffer_pool::Pool;
-use crate::pool::error::PoolError;
-use crate::pool::frame::{FrameHeader, IS_MODEL, State};
+use crate::pool::frame::{FrameHeader, State};
 use crate::pool::latch::Latching;
+use crate::pool::memory::frames::Frames;
 use crate::pool::options::PoolStrategy;
 use crate::pool::swip::Swip;
+use crate::pool::translation::translation::Translation;
 use crate::pool::writeback::buffer::BATCH_MAX;
-use crate::stats::counters::Counter;
-use crate::stats::thread_slot::thread_slot;
+use crate::stats::counters::{Counter, Counters};
 
 /// Bytes at the beginning of a page that hold its type and its id.
 const PAGE_HEAD: usize = 64;
 
-/// Returns how many frames a policy may examine in one round. A pool that evicts page by page, as a
-/// simulator does, examines as many as that: then both find the same victims.
-fn steps_max(frames: u32, batch: u32) -> u32 {
-    match batch {
-        // Under a model checker each of them is a step, and the number of steps is limited.
-        0 | 1 if !IS_MODEL => frames.saturating_mul(4).max(1 << 16),
-        _ => frames.saturating_mul(2).saturating_add(64),
+/// The parts of the pool that an eviction reaches.
+pub(crate) struct Reach<'a, M: PoolStrategy> {
+    pub(crate) frames: &'a Frames,
+    pub(crate) translation: &'a Translation<M>,
+    pub(crate) counters: &'a Counters,
+}
+
+impl<M: PoolStrategy> Clone for Reach<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: PoolStrategy> Copy for Reach<'_, M> {}
+
+/// The pages that a round evicted, and those that it could not.
+pub(crate) struct Victims {
+    /// Frames of pages that only scans had referenced.
+    pub(crate) scanned: Vec<FrameId>,
+    /// Frames of pages that the policy chose.
+    pub(crate) chosen: Vec<FrameId>,
+    /// Pages that are to stand by.
+    pub(crate) kept: Vec<(PageId, FrameId)>,
+    /// Victims that were refused because they are dirty, each once.
+    pub(crate) dirty: Vec<FrameId>,
+    /// Frames that the policy examined, as far as it reports them; else those it offered or cooled.
+    pub(crate) looked: u32,
+}
+
+impl Victims {
+    /// Returns the number of pages that were evicted.
+    pub(crate) fn taken(&self) -> u32 {
+        (self.scanned.len() + self.chosen.len() + self.kept.len()) as u32
     }
 }
 
 /// One round's view of the pool.
-pub(crate) struct LiveHost<'a, M: PoolStrategy> {
-    pub(super) pool: &'a Pool<M>,
+pub(super) struct LiveHost<'a, M: PoolStrategy> {
+    reach: Reach<'a, M>,
     wanted: u32,
-    pub(super) taken: Vec<FrameId>,
+    taken: Vec<FrameId>,
     /// Dirty frames that were offered.
     dirty: Vec<FrameId>,
     refused: u64,
@@ -53,22 +76,13 @@ pub(crate) struct LiveHost<'a, M: PoolStrategy> {
     /// Dirty frames are never enough: the round looks for clean ones.
     is_thorough: bool,
     /// Pages that are evicted stay in memory: they stand by (li's free list).
-    pub(super) keeps: bool,
+    keeps: bool,
+    /// Dirty victims are evicted once they are written, so they count as victims.
+    evicts_after_writing: bool,
     /// Pages that stand by.
-    pub(super) kept: Vec<(PageId, FrameId)>,
+    kept: Vec<(PageId, FrameId)>,
     /// Chooses one of several children: by the pool's seed, so that runs repeat.
     random: fastrand::Rng,
-}
-
-/// The result of a round of eviction.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Round {
-    /// Pages that were evicted.
-    pub(crate) taken: u32,
-    /// Victims that were refused because they are dirty, each once.
-    pub(crate) dirty: Vec<FrameId>,
-    /// Frames that the policy examined.
-    pub(crate) looked: u32,
 }
 
 /// An exclusive latch that was taken without waiting.
@@ -100,10 +114,17 @@ impl Drop for Held<'_> {
 }
 
 impl<'a, M: PoolStrategy> LiveHost<'a, M> {
-    pub(crate) fn new(pool: &'a Pool<M>, wanted: u32) -> LiveHost<'a, M> {
+    pub(super) fn new(
+        reach: Reach<'a, M>,
+        wanted: u32,
+        is_thorough: bool,
+        keeps: bool,
+        evicts_after_writing: bool,
+        seed: u64,
+    ) -> LiveHost<'a, M> {
         let (taken, dirty) = (Vec::with_capacity(wanted as usize), Vec::new());
         LiveHost {
-            pool,
+            reach,
             wanted,
             taken,
             dirty,
@@ -111,11 +132,48 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
             asked: 0,
             latched: 0,
             looked: 0,
-            is_thorough: false,
-            keeps: false,
+            is_thorough,
+            keeps,
+            evicts_after_writing,
             kept: Vec::new(),
-            random: fastrand::Rng::with_seed(pool.options.seed ^ pool.clock.evictions()),
+            random: fastrand::Rng::with_seed(seed),
         }
+    }
+
+    /// Returns the number of offers that were refused.
+    pub(super) fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Ends the round, whose first `scanned` victims only scans had referenced.
+    pub(super) fn into_victims(self, scanned: usize) -> Victims {
+        let LiveHost { mut taken, kept, mut dirty, asked, looked, .. } = self;
+        // A hand that completes a turn offers a frame again.
+        dirty.sort_unstable();
+        dirty.dedup();
+        // Those that stand by count as chosen.
+        let chosen = taken.split_off(scanned.min(taken.len()));
+        Victims { scanned: taken, chosen, kept, dirty, looked: looked.max(asked) }
+    }
+
+    /// Removes the page in the frame of `header`, which is latched, from the page table, if there
+    /// is one. If it is to stand by, threads that need it from then on wait. Returns `false` if the
+    /// table is in use.
+    fn leaves(&mut self, page: PageId, header: &FrameHeader) -> bool {
+        let (translation, frame) = (self.reach.translation, header.id());
+        let stands_by = self.keeps && translation.in_flight().begin_standing_by(page);
+        if !translation.try_remove(self.reach.frames, page, frame) {
+            if stands_by {
+                translation.in_flight().end(page);
+            }
+            return false;
+        }
+        if stands_by {
+            self.kept.push((page, frame));
+        } else {
+            self.taken.push(frame);
+        }
+        true
     }
 
     /// Remembers a dirty victim; once, as far as that is cheap: a policy may draw a frame again.
@@ -141,7 +199,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
     /// Returns whether latches refuse everything. The threads that hold them may be waiting for the
     /// policy host, to admit a page below a latched parent: the round must end for them to proceed.
     fn is_shut_out(&self) -> bool {
-        self.latched >= self.pool.frames().saturating_mul(2).saturating_add(64)
+        self.latched >= self.reach.frames.count().saturating_mul(2).saturating_add(64)
     }
 
     /// Latches the parent of `header`'s page, if it still is the parent then.
@@ -150,8 +208,8 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         header: &FrameHeader,
     ) -> Result<(NonNull<FrameHeader>, Held<'a>), RefusalReason> {
         let parent = header.parent().ok_or(RefusalReason::Changed)?;
-        let held =
-            Held::try_new::<M::Latching>(self.pool.header(parent)).ok_or(RefusalReason::Latched)?;
+        let held = Held::try_new::<M::Latching>(self.reach.frames.header(parent))
+            .ok_or(RefusalReason::Latched)?;
         if header.parent() == Some(parent) {
             Ok((parent, held))
         } else {
@@ -162,9 +220,9 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
     /// Returns a swizzled child of the page in `frame`, which is latched; any of them, if there are
     /// several. With `hot`, children in the cooling stage do not count.
     fn child(&mut self, frame: NonNull<FrameHeader>, hot: bool) -> Option<FrameId> {
-        let pool = self.pool;
-        let view = pool.view(frame);
-        let kind = pool.kinds.of(view)?;
+        let (frames, translation) = (self.reach.frames, self.reach.translation);
+        let view = frames.view(frame);
+        let kind = translation.kinds().of(view)?;
         let (mut chosen, mut seen, random) = (None, 0usize, &mut self.random);
         kind.swips(view, &mut |at| {
             let word = Swip(view.u64(at));
@@ -178,21 +236,22 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
             }
             true
         });
-        chosen.map(|child| pool.header(child).id())
+        chosen.map(|child| frames.header(child).id())
     }
 
     /// Returns whether it is an inner page of a tree where those are never evicted (gilbert 2.4.1).
     /// Read without a latch: a page that becomes one meanwhile has children, which have to go
     /// first.
     fn stays(&self, frame: NonNull<FrameHeader>) -> bool {
-        let is_inner = || PageHeader::type_in(self.pool.view(frame)) == PageType::BTREE_INNER;
+        let is_inner =
+            || PageHeader::type_in(self.reach.frames.view(frame)) == PageType::BTREE_INNER;
         M::SWIZZLES && M::HAS_TABLE && is_inner()
     }
 
     /// Evicts a swizzled victim, or returns the reason for a refusal.
     fn unswizzle(&mut self, frame: NonNull<FrameHeader>) -> Result<OfferOutcome, RefusalReason> {
-        let pool = self.pool;
-        let header = pool.header(frame);
+        let Reach { frames, translation, counters } = self.reach;
+        let header = frames.header(frame);
         if self.stays(frame) {
             return Err(RefusalReason::Permanent);
         }
@@ -205,18 +264,19 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         let page = header.page().ok_or(RefusalReason::Changed)?;
         let cools = header.state() == State::Cooling;
         let word = if cools { Swip::cooling(frame) } else { Swip::hot(frame) };
-        let at = pool.find_swip(parent, word, frame).ok_or(RefusalReason::Changed)?;
+        let at =
+            translation.find_swip(frames, parent, word, frame).ok_or(RefusalReason::Changed)?;
         if !self.leaves(page, header) {
             return Err(RefusalReason::Latched);
         }
-        pool.set_swip(parent, at, Swip::evicted(page));
+        frames.set_swip(parent, at, Swip::evicted(page));
         header.set_parent(None);
         header.set_page(None);
         header.become_state(State::Evicted);
         held.changed();
         // Readers that followed the pointer must restart.
         parent_held.changed();
-        pool.statistics.counters.count(Counter::Unswizzles);
+        counters.count(Counter::Unswizzles);
         Ok(OfferOutcome::Taken(page))
     }
 
@@ -225,8 +285,8 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         &mut self,
         frame: NonNull<FrameHeader>,
     ) -> Result<OfferOutcome, RefusalReason> {
-        let pool = self.pool;
-        let header = pool.header(frame);
+        let frames = self.reach.frames;
+        let header = frames.header(frame);
         let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
         self.still_evictable(header)?;
         let page = header.page().ok_or(RefusalReason::Changed)?;
@@ -251,8 +311,8 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
     }
 
     fn try_cool(&mut self, frame: NonNull<FrameHeader>) -> Result<Cooled, RefusalReason> {
-        let pool = self.pool;
-        let header = pool.header(frame);
+        let Reach { frames, translation, counters } = self.reach;
+        let header = frames.header(frame);
         match header.state() {
             State::Hot => {}
             State::Cooling => return Err(RefusalReason::Changed),
@@ -271,7 +331,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         if header.state() != State::Hot {
             return Err(RefusalReason::Changed);
         }
-        if pool.kinds.of(pool.view(frame)).is_some() {
+        if translation.kinds().of(frames.view(frame)).is_some() {
             let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
             let child = self.child(frame, true);
             held.unchanged();
@@ -279,11 +339,13 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
                 return Ok(Cooled::CoolChildFirst(child));
             }
         }
-        let at = pool.find_swip(parent, Swip::hot(frame), frame).ok_or(RefusalReason::Changed)?;
-        pool.set_swip(parent, at, Swip::cooling(frame));
+        let at = translation
+            .find_swip(frames, parent, Swip::hot(frame), frame)
+            .ok_or(RefusalReason::Changed)?;
+        frames.set_swip(parent, at, Swip::cooling(frame));
         header.become_state(State::Cooling);
         parent_held.unchanged();
-        pool.statistics.counters.count(Counter::Cooled);
+        counters.count(Counter::Cooled);
         Ok(Cooled::Yes)
     }
 }
@@ -298,7 +360,7 @@ impl<M: PoolStrategy> LiveHost<'_, M> {
         }
         header.become_state(State::Cooling);
         held.unchanged();
-        self.pool.statistics.counters.count(Counter::Cooled);
+        self.reach.counters.count(Counter::Cooled);
         Ok(Cooled::Yes)
     }
 }
@@ -306,10 +368,10 @@ impl<M: PoolStrategy> LiveHost<'_, M> {
 impl<M: PoolStrategy> Host for LiveHost<'_, M> {
     fn offer(&mut self, frame: FrameId) -> OfferOutcome {
         self.asked = self.asked.saturating_add(1);
-        let Some(at) = self.pool.memory.frame(frame) else {
+        let Some(at) = self.reach.frames.memory().frame(frame) else {
             return self.refuse(RefusalReason::Absent);
         };
-        let header = self.pool.header(at);
+        let header = self.reach.frames.header(at);
         match header.state() {
             State::Free | State::Loading | State::Evicted => {
                 return self.refuse(RefusalReason::Absent);
@@ -348,7 +410,7 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
 
     fn cool(&mut self, frame: FrameId) -> Cooled {
         self.asked = self.asked.saturating_add(1);
-        let Some(at) = self.pool.memory.frame(frame) else {
+        let Some(at) = self.reach.frames.memory().frame(frame) else {
             return Cooled::Refused(RefusalReason::Absent);
         };
         self.try_cool(at).unwrap_or_else(|why| {
@@ -364,7 +426,7 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
         } else if self.wanted <= 1 || self.is_thorough {
             // Page by page, as in a simulator: the first clean one is evicted.
             false
-        } else if self.pool.evicts_after_writing() {
+        } else if self.evicts_after_writing {
             self.taken.len() + self.kept.len() + dirty >= wanted
         } else {
             dirty >= wanted.max(BATCH_MAX)
@@ -373,10 +435,10 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
 
     fn will_offer(&self, frame: FrameId) {
         if let (Some(header), Some(at)) =
-            (self.pool.memory.header(frame), self.pool.memory.frame(frame))
+            (self.reach.frames.memory().header(frame), self.reach.frames.memory().frame(frame))
         {
             prefetch(std::slice::from_ref(header), 0);
-            self.pool.view(at).prefetch(0, PAGE_HEAD);
+            self.reach.frames.view(at).prefetch(0, PAGE_HEAD);
         }
     }
 
@@ -385,116 +447,9 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
     }
 
     fn state(&self, frame: FrameId) -> PageState {
-        match self.pool.memory.header(frame) {
+        match self.reach.frames.memory().header(frame) {
             Some(header) if header.is_dirty_or_writing() => PageState::Dirty,
             _ => PageState::Clean,
         }
-    }
-}
-
-impl<M: PoolStrategy> Pool<M> {
-    /// Asks the policy for up to `wanted` victims; frees them, and returns which dirty frames were
-    /// refused.
-    pub(crate) fn evict_round(&self, wanted: u32, incoming: Option<(PageId, GhostHit)>) -> Round {
-        self.evict_as(LiveHost::new(self, wanted), wanted, incoming)
-    }
-
-    /// Evicts up to `wanted` clean pages, however many dirty ones are refused.
-    fn evict_clean(&self, wanted: u32) -> Round {
-        self.evict_as(LiveHost { is_thorough: true, ..LiveHost::new(self, wanted) }, wanted, None)
-    }
-
-    pub(super) fn evict_as(
-        &self,
-        mut host: LiveHost<'_, M>,
-        wanted: u32,
-        incoming: Option<(PageId, GhostHit)>,
-    ) -> Round {
-        let steps_max = steps_max(self.frames(), self.options.batch);
-        let wanted = wanted.max(1);
-        let first = self.evict_scanned(&mut host, wanted);
-        if first < wanted {
-            let now = self.now(false);
-            let request = EvictRequest { frames: wanted - first, steps_max, now, incoming };
-            let still = |frame, page| self.holds_hot(frame, page);
-            self.policy_host.evict(self.metas(), &request, &mut host, thread_slot(), still);
-        }
-        let LiveHost { taken, kept, mut dirty, refused, asked, looked, .. } = host;
-        // A hand that completes a turn offers a frame again.
-        dirty.sort_unstable();
-        dirty.dedup();
-        self.statistics.counters.add(Counter::EvictionRefusals, refused);
-        // Those that stand by count as chosen.
-        let (scanned, chosen) = taken.split_at((first as usize).min(taken.len()));
-        let first = scanned.len() as u32;
-        self.statistics.counters.add(Counter::Evictions, u64::from(first));
-        self.statistics.counters.add(Counter::EvictionsScanned, u64::from(first));
-        self.free_frames(scanned);
-        self.free_taken(chosen);
-        self.stand_by(&kept);
-        Round { taken: (taken.len() + kept.len()) as u32, dirty, looked: looked.max(asked) }
-    }
-
-    /// Evicts in the thread of a worker; returns whether there was any progress.
-    pub(super) fn evict_here(
-        &self,
-        incoming: Option<(PageId, GhostHit)>,
-    ) -> Result<bool, PoolError> {
-        let round = self.evict_round(self.options.batch, incoming);
-        let count = |evicted: u32| {
-            self.statistics.counters.add(Counter::EvictionsWorker, u64::from(evicted));
-        };
-        count(round.taken);
-        if round.taken > 0 && self.options.background_writer && !self.cleans() {
-            // Dirty pages are written in the background.
-            self.hand_over(&round.dirty);
-            return Ok(true);
-        }
-        if round.taken > 0 {
-            // Else no thread would ever write what the policy wants evicted, and it would have to
-            // take the few clean pages again and again. An error does not concern this operation,
-            // which has its frame: the page stays dirty, and the thread that needs its frame gets
-            // the error.
-            match self.write_victims(&round.dirty, Reason::Synch) {
-                Ok((_, evicted)) => count(evicted),
-                Err(error) => tracing::warn!(%error, "a page could not be written"),
-            }
-            return Ok(true);
-        }
-        let (written, evicted) = self.write_or_pass_by(&round, Reason::Synch)?;
-        count(evicted);
-        Ok(written + evicted > 0)
-    }
-
-    /// Writes the dirty victims of a round; returns the number of pages written, and of further
-    /// pages evicted. Where they cannot be written, others may be clean.
-    ///
-    /// # Errors
-    /// Pages could not be written, and no other can be evicted.
-    pub(crate) fn write_or_pass_by(
-        &self,
-        round: &Round,
-        reason: Reason,
-    ) -> Result<(u32, u32), PoolError> {
-        let mut done = self.write_victims(&round.dirty, reason);
-        if round.taken == 0 && matches!(done, Ok((0, 0))) {
-            // All that is left to evict may be in the write buffer.
-            done = self.write_buffered(reason);
-        }
-        let error = match done {
-            Ok(done) => return Ok(done),
-            Err(error) => error,
-        };
-        let others = if round.taken > 0 { 0 } else { self.evict_clean(self.options.batch).taken };
-        if round.taken + others == 0 {
-            return Err(error);
-        }
-        tracing::warn!(%error, "a page could not be written");
-        Ok((0, others))
-    }
-
-    /// Returns whether the hosted policy lets pages cool.
-    pub fn cools(&self) -> bool {
-        M::Hook::cools(&self.params)
     }
 }

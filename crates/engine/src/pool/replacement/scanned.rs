@@ -12,16 +12,14 @@ use std::collections::VecDeque;
 use millpond_base::sync::Mutex;
 use millpond_base::sync::atomic::{AtomicU32, Ordering};
 use millpond_base::{FrameId, PageId};
-use millpond_policies::contract::{Host, OfferOutcome, RefusalReason};
+use millpond_policies::contract::{OfferOutcome, RefusalReason};
 
-use crate::pool::buffer_pool::Pool;
-use crate::pool::options::PoolStrategy;
-use crate::pool::replacement::eviction::LiveHost;
+use crate::pool::memory::frames::Frames;
 use crate::pool::sync::locked::locked;
 
 /// Frames with the pages that a scan loaded into them.
 #[derive(Default)]
-pub(crate) struct Scanned {
+pub(super) struct Scanned {
     /// The oldest first. Some are outdated: the page was evicted, or referenced otherwise. At most
     /// two per frame of the pool, and one.
     queue: Mutex<VecDeque<(FrameId, PageId)>>,
@@ -41,43 +39,36 @@ impl Scanned {
     fn len(&self) -> u32 {
         self.len.load(Ordering::Relaxed)
     }
-}
 
-impl<M: PoolStrategy> Pool<M> {
     /// Records that a scan loaded `page` into `frame`.
-    pub(crate) fn note_scanned(&self, frame: FrameId, page: PageId) {
-        let most = 2 * self.frames() as usize;
-        self.scanned.with(|queue| {
+    pub(super) fn note(&self, frames: &Frames, frame: FrameId, page: PageId) {
+        let most = 2 * frames.count() as usize;
+        self.with(|queue| {
             if queue.len() >= most {
-                queue.retain(|(frame, page)| self.is_scanned(*frame, *page));
+                queue.retain(|(frame, page)| is_scanned(frames, *frame, *page));
             }
             queue.push_back((frame, page));
         });
     }
 
-    /// Returns whether `frame` holds `page`, and only scans have referenced it.
-    fn is_scanned(&self, frame: FrameId, page: PageId) -> bool {
-        let header = self.memory.header(frame);
-        header.is_some_and(|header| header.page() == Some(page) && header.is_scanned())
-    }
-
-    /// Evicts up to `wanted` pages that only scans have referenced; returns how many.
-    pub(crate) fn evict_scanned(&self, host: &mut LiveHost<'_, M>, wanted: u32) -> u32 {
+    /// Offers pages that only scans have referenced, until `wanted` were taken; returns how many
+    /// were.
+    pub(super) fn evict(
+        &self,
+        frames: &Frames,
+        wanted: u32,
+        mut offer: impl FnMut(FrameId) -> OfferOutcome,
+    ) -> u32 {
         let (mut taken, mut kept) = (0, Vec::new());
-        for _ in 0..self.scanned.len() {
+        for _ in 0..self.len() {
             if taken == wanted {
                 break;
             }
-            let Some((frame, page)) = self.scanned.with(VecDeque::pop_front) else { break };
-            if !self.is_scanned(frame, page) {
+            let Some((frame, page)) = self.with(VecDeque::pop_front) else { break };
+            if !is_scanned(frames, frame, page) {
                 continue;
             }
-            let mut outcome = OfferOutcome::Refused(RefusalReason::Changed);
-            self.policy_host.forget_if(self.metas(), frame, || {
-                outcome = host.offer(frame);
-                matches!(outcome, OfferOutcome::Taken(_))
-            });
-            match outcome {
+            match offer(frame) {
                 OfferOutcome::Taken(_) => taken += 1,
                 // It may be evicted later: once it is written, or its reader has ended.
                 OfferOutcome::Refused(
@@ -89,8 +80,46 @@ impl<M: PoolStrategy> Pool<M> {
             }
         }
         if !kept.is_empty() {
-            self.scanned.with(|queue| queue.extend(kept));
+            self.with(|queue| queue.extend(kept));
         }
         taken
+    }
+}
+
+/// Returns whether `frame` holds `page`, and only scans have referenced it.
+fn is_scanned(frames: &Frames, frame: FrameId, page: PageId) -> bool {
+    let header = frames.memory().header(frame);
+    header.is_some_and(|header| header.page() == Some(page) && header.is_scanned())
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use millpond_policies::any_hook::AnyHook;
+
+    use super::*;
+    use crate::pool::options::PoolOptions;
+
+    #[test]
+    fn pages_of_scans_are_offered_in_their_order_unless_another_reference_came() {
+        let options = PoolOptions::new(8);
+        let frames = Frames::map::<AnyHook>(&options, 512, &Default::default()).unwrap();
+        let scanned = Scanned::default();
+        for id in (0..4).map(FrameId) {
+            let (header, page) = (frames.memory().header(id).unwrap(), PageId(u64::from(id.0)));
+            header.set_page(Some(page));
+            header.set_scanned(true);
+            scanned.note(&frames, id, page);
+        }
+        frames.memory().header(FrameId(1)).unwrap().set_scanned(false);
+        let mut offered = Vec::new();
+        let taken = scanned.evict(&frames, 2, |frame| {
+            offered.push(frame.0);
+            match frame.0 {
+                0 => OfferOutcome::Refused(RefusalReason::Dirty),
+                id => OfferOutcome::Taken(PageId(u64::from(id))),
+            }
+        });
+        assert_eq!((taken, offered), (2, vec![0, 2, 3]));
+        assert_eq!(scanned.len(), 1, "the dirty one is offered again");
     }
 }

@@ -19,24 +19,26 @@ use std::ptr::NonNull;
 use millpond_base::PageId;
 
 use crate::page::{PageHeader, PageType};
-use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::FrameHeader;
 use crate::pool::jump::{Jump, Try};
 use crate::pool::kind::{ANCHOR_STAMP, ANCHOR_SWIP, NoSwips};
+use crate::pool::memory::frames::Frames;
 use crate::pool::options::PoolStrategy;
 use crate::pool::swip::Swip;
+use crate::pool::translation::translation::{Place, Translation};
 
-impl<M: PoolStrategy> Pool<M> {
+impl<M: PoolStrategy> Translation<M> {
     /// Checks that a page from storage holds no pointers: they would be followed.
     pub(super) fn verify(
         &self,
+        frames: &Frames,
         frame: NonNull<FrameHeader>,
         page: PageId,
     ) -> Result<(), PoolError> {
-        let view = self.view(frame);
-        let Some(kind) = self.kinds.of(view) else { return Ok(()) };
-        let pages = self.storage.pages();
+        let view = frames.view(frame);
+        let Some(kind) = self.kinds().of(view) else { return Ok(()) };
+        let pages = self.pages();
         let mut bad = None;
         kind.swips(view, &mut |at| {
             let word = Swip(view.u64(at));
@@ -48,7 +50,7 @@ impl<M: PoolStrategy> Pool<M> {
         match bad {
             None => Ok(()),
             Some(at) => {
-                self.storage.distrust(page);
+                self.distrust(page);
                 let what = format!("the reference at byte {at} leads to no page of the store");
                 Err(PoolError::Corrupt { page, what })
             }
@@ -60,25 +62,29 @@ impl<M: PoolStrategy> Pool<M> {
     #[cold]
     pub(crate) fn verify_found(
         &self,
+        frames: &Frames,
         parent: NonNull<FrameHeader>,
         at: usize,
         frame: NonNull<FrameHeader>,
         page: PageId,
+        is_free: impl FnOnce() -> bool,
     ) -> Try<()> {
         debug_assert!(
-            self.header(parent).latch.is_exclusive(),
+            frames.header(parent).latch.is_exclusive(),
             "a child is verified below its parent"
         );
-        let header = self.header(frame);
+        let header = frames.header(frame);
         if !header.latch.try_exclusive() {
             return Err(Jump::Restart);
         }
         let is_it = header.page() == Some(page)
-            && Swip(self.view(parent).u64(at)) == Swip::evicted(page)
-            && self.knows_swips_of(parent);
+            && Swip(frames.view(parent).u64(at)) == Swip::evicted(page)
+            && self.knows_swips_of(frames, parent);
         let result = match is_it {
-            true => self.fits(frame, page, (parent, at)).map_err(Jump::failed),
-            false => Err(self.kinds.all_registered().map_or_else(Jump::failed, |()| Jump::Restart)),
+            true => self.fits(frames, frame, page, (parent, at), is_free).map_err(Jump::failed),
+            false => {
+                Err(self.kinds().all_registered().map_or_else(Jump::failed, |()| Jump::Restart))
+            }
         };
         if result.is_ok() {
             header.set_unverified(false);
@@ -87,32 +93,36 @@ impl<M: PoolStrategy> Pool<M> {
         result
     }
 
-    /// Checks that a loaded page fits the page that refers to it.
+    /// Checks that a loaded page fits the page that refers to it. `is_free` returns whether the log
+    /// knows that it is free.
     #[inline(never)]
-    pub(super) fn fits(
+    pub(crate) fn fits(
         &self,
+        frames: &Frames,
         frame: NonNull<FrameHeader>,
         page: PageId,
-        (parent, at): (NonNull<FrameHeader>, usize),
+        place: Place,
+        is_free: impl FnOnce() -> bool,
     ) -> Result<(), PoolError> {
-        let (above, view) = (self.view(parent), self.view(frame));
+        let (parent, at) = place;
+        let (above, view) = (frames.view(parent), frames.view(frame));
         let mut result =
-            self.kinds.of(above).map_or(Ok(()), |kind| kind.verify_child(above, at, view));
+            self.kinds().of(above).map_or(Ok(()), |kind| kind.verify_child(above, at, view));
         if PageHeader::type_in(above) == PageType::ANCHOR && result.is_ok() {
             let stamp = above.u64(at + ANCHOR_STAMP - ANCHOR_SWIP);
-            result = match (self.kinds.of(view), stamp) {
+            result = match (self.kinds().of(view), stamp) {
                 (kind, 0) => kind.map_or(Ok(()), |kind| kind.verify_root(view)),
                 (kind, stamp) => kind.unwrap_or(&NoSwips).verify_stamp(view, stamp),
             };
         }
-        if result.is_ok() && self.is_free(page) {
+        if result.is_ok() && is_free() {
             // With two pages of one id, one would overwrite the other.
             result = Err("it is free".to_string());
         }
         if result.is_err() {
-            self.storage.distrust(page);
+            self.distrust(page);
         }
-        let parent = self.header(parent).page();
+        let parent = frames.header(parent).page();
         result.map_err(|what| PoolError::Misfit { page, parent, what })
     }
 }

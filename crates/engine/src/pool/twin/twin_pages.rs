@@ -23,10 +23,9 @@ use crate::pool::jump::{Cold, Jump, Ordered, Try};
 use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::latch::Latching;
 use crate::pool::memory::frame_page;
-use crate::pool::mini_transaction::NoLog;
-use crate::pool::pages::{MiniTransaction, NewPage, Pages, References};
+use crate::pool::mini_transaction::{MiniTransaction, NoLog, PageMemory, References};
+use crate::pool::pages::{NewPage, Pages};
 use crate::pool::swip::Swip;
-use crate::pool::translation::resolve::null_swip;
 use crate::pool::twin::twin_memory::TwinMemory;
 
 /// Plain memory that holds pages, latched by `L`.
@@ -116,12 +115,10 @@ impl<L: Latching> Twin<L> {
     }
 }
 
-impl<L: Latching> Pages for Twin<L> {
+impl<L: Latching> PageMemory for Twin<L> {
     type Latching = L;
     type Local = ();
     type Log = NoLog;
-
-    const OVERLAPS: bool = L::OPTIMISTIC;
 
     #[inline(always)]
     fn page_size(&self) -> usize {
@@ -152,12 +149,16 @@ impl<L: Latching> Pages for Twin<L> {
         }
         Ok(false)
     }
+}
+
+impl<L: Latching> Pages for Twin<L> {
+    const OVERLAPS: bool = L::OPTIMISTIC;
 
     #[inline(always)]
     fn child<'o>(&'o self, parent: &Read<'o, Self>, at: usize, _: Mark) -> Try<Read<'o, Self>> {
         let word = parent.swip(at);
         parent.validate()?;
-        let frame = word.frame().ok_or_else(|| null_swip(parent.header().page(), at))?;
+        let frame = word.frame().ok_or_else(|| Jump::null_swip(parent.header().page(), at))?;
         // SAFETY: the parent had not changed after the swip was read, so the word is a swip that
         // this twin made, of a frame that it keeps.
         let child = unsafe { Read::begin(parent.mtr(), frame) }?;
@@ -174,7 +175,7 @@ impl<L: Latching> Pages for Twin<L> {
     ) -> Try<Write<'o, Self>> {
         let word = parent.swip(at);
         parent.validate()?;
-        let frame = word.frame().ok_or_else(|| null_swip(parent.header().page(), at))?;
+        let frame = word.frame().ok_or_else(|| Jump::null_swip(parent.header().page(), at))?;
         // SAFETY: as in `child`.
         let child = unsafe { Write::begin(parent.mtr(), frame) }?;
         parent.validate()?;
@@ -188,7 +189,7 @@ impl<L: Latching> Pages for Twin<L> {
         _: Mark,
     ) -> Try<Write<'o, Self>> {
         let frame = Swip(parent.view().u64(at)).frame();
-        let frame = frame.ok_or_else(|| null_swip(parent.header().page(), at))?;
+        let frame = frame.ok_or_else(|| Jump::null_swip(parent.header().page(), at))?;
         // SAFETY: the parent is held, so the word is a swip that this twin made.
         unsafe { Write::begin(parent.mtr(), frame) }
     }

@@ -9,17 +9,14 @@
 //! hint, as its page may be gone, or clean, by the time it is taken.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::time::Duration;
+use std::sync::atomic::Ordering::Relaxed;
 
+use millpond_base::FrameId;
 use millpond_base::sync::Mutex;
 use millpond_base::sync::atomic::AtomicU32;
-use millpond_base::{FrameId, Reason};
 
-use crate::pool::buffer_pool::Pool;
-use crate::pool::error::PoolError;
 use crate::pool::frame::State;
-use crate::pool::options::PoolStrategy;
+use crate::pool::memory::frames::Frames;
 use crate::pool::sync::locked::locked;
 
 /// Pages per vectored write.
@@ -44,124 +41,99 @@ impl WriteBuffer {
         self.pending.load(Relaxed)
     }
 
-    fn is_empty(&self) -> bool {
+    /// Returns whether no victim waits.
+    pub(crate) fn is_empty(&self) -> bool {
         locked(&self.queue).is_empty()
     }
-}
 
-impl<M: PoolStrategy> Pool<M> {
-    /// Leaves dirty frames to those that write, if there is a background writer. Returns how many
-    /// of them were not in the buffer and are now: it takes a quarter of all frames.
-    pub(crate) fn hand_over(&self, dirty: &[FrameId]) -> u32 {
-        if dirty.is_empty() || !self.options.background_writer || self.cleans() {
-            return 0;
-        }
-        let most = self.frames() as usize / 4 + BATCH_MAX;
+    /// Puts dirty frames in. Returns how many of them were not in the buffer and are now: it takes
+    /// a quarter of all frames.
+    pub(super) fn put(&self, frames: &Frames, dirty: &[FrameId]) -> u32 {
+        let most = frames.count() as usize / 4 + BATCH_MAX;
         let mut put = 0;
-        {
-            let mut queue = locked(&self.writes.buffer.queue);
-            for id in dirty {
-                if queue.len() >= most {
-                    break;
-                }
-                if self.memory.header(*id).is_some_and(|header| header.set_queued()) {
-                    queue.push_back(*id);
-                    put += 1;
-                }
+        let mut queue = locked(&self.queue);
+        for id in dirty {
+            if queue.len() >= most {
+                break;
             }
-            self.writes.buffer.pending.fetch_add(put, Relaxed);
+            if frames.memory().header(*id).is_some_and(|header| header.set_queued()) {
+                queue.push_back(*id);
+                put += 1;
+            }
         }
-        self.sleep.work.signal();
+        self.pending.fetch_add(put, Relaxed);
         put
     }
 
-    /// Takes the victims out that have waited the longest, up to a batch.
-    fn take_buffered(&self) -> Vec<FrameId> {
-        let mut queue = locked(&self.writes.buffer.queue);
+    /// Takes the victims out that have waited the longest, up to a batch. They are pending until
+    /// [`WriteBuffer::settle`].
+    pub(crate) fn take(&self, frames: &Frames) -> Vec<FrameId> {
+        let mut queue = locked(&self.queue);
         let count = queue.len().min(BATCH_MAX);
         let taken: Vec<FrameId> = queue.drain(..count).collect();
-        for header in taken.iter().filter_map(|id| self.memory.header(*id)) {
+        for header in taken.iter().filter_map(|id| frames.memory().header(*id)) {
             header.clear_queued();
         }
         taken
     }
 
-    /// Writes a batch of the buffer, and evicts it where the policy will not offer it again.
-    /// Returns how many pages were written, and how many evicted.
-    ///
-    /// # Errors
-    /// See [`Pool::write_frames`].
-    pub(crate) fn write_buffered(&self, reason: Reason) -> Result<(u32, u32), PoolError> {
-        let batch = self.take_buffered();
-        if batch.is_empty() {
-            return Ok((0, 0));
-        }
-        let done = self.write_victims(&batch, reason);
-        self.writes.buffer.pending.fetch_sub(batch.len() as u32, Relaxed);
-        done
+    /// Records that `count` victims that were taken are dealt with.
+    pub(crate) fn settle(&self, count: usize) {
+        self.pending.fetch_sub(count as u32, Relaxed);
     }
 
     /// Empties the buffer: later evictions meet the dirty pages again.
-    pub(crate) fn forget_buffered(&self) {
+    pub(crate) fn forget(&self, frames: &Frames) {
         loop {
-            let batch = self.take_buffered();
+            let batch = self.take(frames);
             if batch.is_empty() {
                 return;
             }
-            self.writes.buffer.pending.fetch_sub(batch.len() as u32, Relaxed);
+            self.settle(batch.len());
         }
     }
 
-    /// Runs the background writer until the pool closes (leanstore IV-I): it writes dirty victims,
-    /// cleans the cooling stage ahead of the victims to come, and reads ahead.
-    pub(crate) fn background_writer(&self) {
-        const NAP: Duration = Duration::from_millis(100);
-        while !self.sleep.stop.load(Acquire) {
-            let orders = self.writes.take_orders(true);
-            if !orders.is_empty() {
-                self.read_ahead(&orders);
-                continue;
-            }
-            if !self.writes.buffer.is_empty() {
-                // An error stays with the page, which is still dirty: the thread that needs the
-                // frame, or closes the store, gets it.
-                let done = self.write_buffered(Reason::Replace).and_then(|_| self.sweep_cooling());
-                if let Err(error) = done {
-                    tracing::warn!(%error, "a page could not be written in the background");
-                }
-                continue;
-            }
-            self.sleep.work.wait(NAP, || self.has_work() || self.sleep.stop.load(Acquire));
-        }
-        // Frames that were taken for reads must not be lost.
-        self.read_ahead(&self.writes.take_orders(false));
-    }
-
-    fn has_work(&self) -> bool {
-        !self.writes.buffer.is_empty() || self.writes.has_orders()
-    }
-
-    /// Writes dirty pages of the cooling stage, a part of it at a time and cyclically, if there is
-    /// one: they are the next victims.
-    fn sweep_cooling(&self) -> Result<u32, PoolError> {
-        if !self.cools() {
-            return Ok(0);
-        }
-        let (frames, first) = (self.frames(), self.writes.buffer.hand.load(Relaxed));
-        let look = SWEPT.min(frames);
+    /// Returns dirty pages of the cooling stage, from a part of it at a time and cyclically: they
+    /// are the next victims.
+    pub(crate) fn sweep(&self, frames: &Frames) -> Vec<FrameId> {
+        let (all, first) = (frames.count(), self.hand.load(Relaxed));
+        let look = SWEPT.min(all);
         let mut batch = Vec::with_capacity(BATCH_MAX);
         let mut looked = 0;
         while looked < look && batch.len() < BATCH_MAX {
-            let id = FrameId((first + looked) % frames);
+            let id = FrameId((first + looked) % all);
             looked += 1;
-            let is_due = self.memory.header(id).is_some_and(|header| {
+            let is_due = frames.memory().header(id).is_some_and(|header| {
                 header.state() == State::Cooling && header.is_dirty() && !header.is_writing()
             });
             if is_due {
                 batch.push(id);
             }
         }
-        self.writes.buffer.hand.store((first + looked) % frames, Relaxed);
-        self.write_frames(&batch, Reason::Replace)
+        self.hand.store((first + looked) % all, Relaxed);
+        batch
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use millpond_policies::any_hook::AnyHook;
+
+    use super::*;
+    use crate::pool::options::PoolOptions;
+
+    #[test]
+    fn a_victim_is_in_the_buffer_once_and_pending_until_it_is_settled() {
+        let frames = Frames::map::<AnyHook>(&PoolOptions::new(100), 512, &Default::default());
+        let (frames, buffer) = (frames.unwrap(), WriteBuffer::default());
+        let dirty: Vec<FrameId> = (0..60).map(FrameId).collect();
+        assert_eq!(buffer.put(&frames, &dirty), 57, "a quarter of the frames, and a batch");
+        assert_eq!(buffer.put(&frames, &dirty[..9]), 0);
+        let batch = buffer.take(&frames);
+        assert_eq!((batch.as_slice(), buffer.pending()), (&dirty[..BATCH_MAX], 57));
+        assert_eq!(buffer.put(&frames, &batch[..1]), 1, "it was taken");
+        buffer.settle(batch.len());
+        buffer.forget(&frames);
+        assert!(buffer.is_empty() && buffer.pending() == 0);
     }
 }

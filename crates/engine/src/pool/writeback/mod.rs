@@ -1,6 +1,6 @@
-//! Dirty pages on their way to storage: batches, the background writer, and the pool's threads.
+//! Dirty pages on their way to storage: the write buffer, deferred deletions, the sync list,
+//! batches.
 pub(crate) mod buffer;
-mod overdue;
-mod sync_mode;
-pub mod workers;
-pub mod write;
+pub(in crate::pool) mod write;
+#[allow(clippy::module_inception, reason = "the folder's noun")]
+pub mod writeback;

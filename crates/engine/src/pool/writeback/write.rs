@@ -9,123 +9,21 @@
 //! 4. A page that changes meanwhile is dirty again; one whose write failed remains dirty.
 
 use std::ptr::NonNull;
-use std::time::Duration;
 
-use millpond_base::sync::Mutex;
-use millpond_base::sync_list::SyncList;
 use millpond_base::{FrameId, Lsn, Mark, PageId, Reason};
-use millpond_device::AlignedBuffer;
 
-use crate::page::{PageHeader, View};
-use crate::pool::buffer_pool::Pool;
+use crate::page::PageHeader;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, State};
-use crate::pool::options::{EvictionMode, PoolStrategy, SyncMode};
-use crate::pool::recording::storage_recorder::StorageRequest;
+use crate::pool::kind::Kinds;
+use crate::pool::memory::frames::Frames;
+use crate::pool::mini_transaction::RedoLog;
+use crate::pool::recording::storage_recorder::{StorageRecorder, StorageRequest};
 use crate::pool::storage::PageOut;
-use crate::pool::swip::Swip;
-use crate::pool::sync::locked::locked;
-use crate::pool::writeback::buffer::{BATCH_MAX, WriteBuffer};
+use crate::pool::writeback::buffer::BATCH_MAX;
+use crate::pool::writeback::writeback::Writeback;
+use crate::stats::Statistics;
 use crate::stats::counters::{Counter, Gauge, Timing};
-
-/// Buffers that are kept for the next write.
-const BUFFERS_KEPT: usize = 2;
-
-/// Work that waits to be written or read in the background, and the buffers for it.
-pub struct Writes {
-    page_size: usize,
-    /// Dirty victims.
-    pub(crate) buffer: WriteBuffer,
-    orders: Mutex<Orders>,
-    /// Deleted pages whose write is not over: frames in state evicted that still have their page.
-    deferred: Mutex<Vec<(FrameId, PageId)>>,
-    /// Pages that were written and are not durable, where ranges are synced.
-    pub(super) sync_list: Mutex<SyncList>,
-    /// Buffers for the next writes, at most [`BUFFERS_KEPT`].
-    buffers: Mutex<Vec<AlignedBuffer>>,
-}
-
-/// Pages to be read ahead.
-#[derive(Default)]
-struct Orders {
-    /// `true` while the background writer runs, which reads them.
-    open: bool,
-    /// Pages, each with a free frame that was taken for it; empty unless `open`.
-    list: Vec<(PageId, FrameId)>,
-}
-
-impl Writes {
-    /// Returns queues in which nothing waits.
-    pub fn new(page_size: usize) -> Writes {
-        Writes {
-            page_size,
-            buffer: WriteBuffer::default(),
-            orders: Mutex::default(),
-            deferred: Mutex::default(),
-            sync_list: Mutex::default(),
-            buffers: Mutex::default(),
-        }
-    }
-
-    /// Returns the bytes of write buffers that a pool with pages of `page_size` bytes keeps.
-    pub fn bytes(page_size: usize) -> u64 {
-        (BUFFERS_KEPT * BATCH_MAX * page_size) as u64
-    }
-
-    fn buffer(&self) -> AlignedBuffer {
-        let kept = locked(&self.buffers).pop();
-        let size = BATCH_MAX * self.page_size;
-        debug_assert!(kept.as_ref().is_none_or(|kept| kept.len() == size), "a buffer has a batch");
-        kept.unwrap_or_else(|| AlignedBuffer::new(size))
-    }
-
-    fn keep(&self, buffer: AlignedBuffer) {
-        let mut buffers = locked(&self.buffers);
-        if buffers.len() < BUFFERS_KEPT {
-            buffers.push(buffer);
-        }
-    }
-
-    /// Defers a deletion until the write of its page is over.
-    pub(crate) fn defer(&self, frame: FrameId, page: PageId) {
-        let mut deferred = locked(&self.deferred);
-        debug_assert!(deferred.iter().all(|(other, _)| *other != frame), "a page is deleted once");
-        deferred.push((frame, page));
-    }
-
-    fn has_deferred(&self) -> bool {
-        !locked(&self.deferred).is_empty()
-    }
-
-    pub(crate) fn take_deferred(&self) -> Vec<(FrameId, PageId)> {
-        std::mem::take(&mut *locked(&self.deferred))
-    }
-
-    /// Orders the read of `page` into `frame` in the background; `false` if no thread would do it.
-    pub(crate) fn order_read(&self, page: PageId, frame: FrameId) -> bool {
-        let mut orders = locked(&self.orders);
-        debug_assert!(
-            orders.open || orders.list.is_empty(),
-            "reads are ordered of a thread that runs"
-        );
-        if orders.open {
-            orders.list.push((page, frame));
-        }
-        orders.open
-    }
-
-    /// Returns whether a read is ordered.
-    pub(super) fn has_orders(&self) -> bool {
-        !locked(&self.orders).list.is_empty()
-    }
-
-    /// Takes the orders of reads; from now on more are accepted, or not.
-    pub(super) fn take_orders(&self, open: bool) -> Vec<(PageId, FrameId)> {
-        let mut orders = locked(&self.orders);
-        orders.open = open;
-        std::mem::take(&mut orders.list)
-    }
-}
 
 /// A write that has begun.
 struct Begun {
@@ -137,23 +35,27 @@ struct Begun {
     lsn: Lsn,
 }
 
-impl<M: PoolStrategy> Pool<M> {
-    /// Writes those of `frames` that are dirty and can be latched now; returns how many.
-    ///
-    /// # Errors
-    /// The first error of the storage; pages whose write failed are dirty again.
-    pub fn write_frames(&self, frames: &[FrameId], reason: Reason) -> Result<u32, PoolError> {
-        self.kinds.all_registered()?;
-        let all = self.with_neighbours(frames, reason);
-        let (written, error) = self.write_all(&all, reason, &|_, _| true);
-        self.reap();
-        error.map_or(Ok(written), Err)
-    }
+/// One thread's access to the parts of the pool that a write needs.
+pub(crate) struct Writer<'p> {
+    pub(crate) writeback: &'p Writeback,
+    pub(crate) frames: &'p Frames,
+    pub(crate) kinds: &'p Kinds,
+    pub(crate) changes: &'p RedoLog,
+    pub(crate) statistics: &'p Statistics,
+    pub(crate) recorder: &'p StorageRecorder,
+    /// `true` if pages in memory hold pointers.
+    pub(crate) swizzles: bool,
+    /// `true` if changes are logged, and show in the LSNs of pages.
+    pub(crate) is_logged: bool,
+    /// Notifies the policy that the page of a frame was written, and is clean.
+    pub(crate) cleaned: &'p dyn Fn(FrameId, PageId),
+}
 
+impl Writer<'_> {
     /// Writes those of `frames` that are dirty and due, by their recLSNs, and can be latched now,
     /// batch by batch, until nothing of one can be written. Returns how many pages were written,
     /// and the first error.
-    pub(super) fn write_all(
+    pub(crate) fn write_all(
         &self,
         frames: &[FrameId],
         reason: Reason,
@@ -180,13 +82,13 @@ impl<M: PoolStrategy> Pool<M> {
         is_due: &dyn Fn(FrameId, Lsn) -> bool,
     ) -> (u32, Option<PoolError>) {
         debug_assert!(frames.len() <= BATCH_MAX, "{} frames exceed a batch", frames.len());
-        let mut buffer = self.writes.buffer();
+        let mut buffer = self.writeback.take_bytes();
         let mut begun = Vec::with_capacity(frames.len());
         let mut out = Vec::with_capacity(frames.len());
-        for (id, bytes) in frames.iter().zip(buffer.chunks_mut(self.page_size)) {
+        for (id, bytes) in frames.iter().zip(buffer.chunks_mut(self.frames.page_size())) {
             if let Some(page) = self.copy_out(*id, bytes, is_due) {
                 // It does not change until the write is over, even if the page does.
-                let rec_lsn = self.memory.header(*id).map_or(Lsn(0), FrameHeader::rec_lsn);
+                let rec_lsn = self.frames.memory().header(*id).map_or(Lsn(0), FrameHeader::rec_lsn);
                 let lsn = PageHeader::read(bytes).lsn;
                 begun.push(Begun { frame: *id, page, rec_lsn, lsn });
                 out.push(PageOut { page, reason, bytes });
@@ -196,7 +98,7 @@ impl<M: PoolStrategy> Pool<M> {
         let is_written = match self.log_first(&out) {
             Ok(()) => {
                 let is_written = self.write_each(&mut out, &mut error);
-                self.synced_after(reason, is_written, &mut error)
+                self.writeback.synced_after(reason, is_written, &mut error)
             }
             Err(failed) => {
                 error = Some(failed);
@@ -204,18 +106,18 @@ impl<M: PoolStrategy> Pool<M> {
             }
         };
         debug_assert_eq!(is_written.len(), begun.len(), "each write that began has its outcome");
-        if self.storage_recorder.is_on() {
+        if self.recorder.is_on() {
             self.record_writes(&out, &is_written, begun.iter().map(|begun| begun.rec_lsn));
         }
         drop(out);
-        self.writes.keep(buffer);
+        self.writeback.keep_bytes(buffer);
         for (begun, succeeded) in begun.iter().zip(&is_written) {
             self.end_write(begun, *succeeded);
         }
         let here = self.statistics.counters.here();
         let count = is_written.iter().filter(|w| **w).count() as u64;
         here.add(count_of(reason), count);
-        here.add(Counter::BytesWritten, count * self.page_size as u64);
+        here.add(Counter::BytesWritten, count * self.frames.page_size() as u64);
         if error.is_some() {
             here.count(Counter::WriteErrors);
         }
@@ -229,10 +131,10 @@ impl<M: PoolStrategy> Pool<M> {
         is_written: &[bool],
         rec_lsns: impl Iterator<Item = Lsn>,
     ) {
-        let tail = self.redo.tail();
+        let tail = self.changes.tail();
         let written =
             out.iter().zip(rec_lsns).zip(is_written).filter(|(_, is_written)| **is_written);
-        self.storage_recorder.note(written.map(|((out, rec_lsn), _)| {
+        self.recorder.note(written.map(|((out, rec_lsn), _)| {
             let mark = Mark::WRITE.with_reason(out.reason);
             StorageRequest::of(&PageHeader::read(out.bytes), mark, tail, rec_lsn)
         }));
@@ -241,7 +143,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Makes the log durable up to the last change of each page: no page is written before.
     fn log_first(&self, out: &[PageOut<'_>]) -> Result<(), PoolError> {
         let (Some(log), Some(last)) =
-            (self.redo_log().log(), out.iter().map(|page| PageHeader::read(page.bytes).lsn).max())
+            (self.changes.log(), out.iter().map(|page| PageHeader::read(page.bytes).lsn).max())
         else {
             return Ok(());
         };
@@ -277,7 +179,7 @@ impl<M: PoolStrategy> Pool<M> {
         let started = self.statistics.latencies.start(Timing::WriteTime);
         self.statistics.counters.shift(Gauge::WritesInFlight, out.len() as i64);
         self.statistics.counters.count(Counter::WriteBatches);
-        let result = self.storage.write(out);
+        let result = self.writeback.store(out);
         self.statistics.counters.shift(Gauge::WritesInFlight, -(out.len() as i64));
         self.statistics.latencies.stop(Timing::WriteTime, started);
         result
@@ -285,27 +187,23 @@ impl<M: PoolStrategy> Pool<M> {
 
     fn end_write(&self, begun: &Begun, succeeded: bool) {
         let Begun { frame: id, page, lsn, rec_lsn } = *begun;
-        let Some(header) = self.memory.header(id) else { return };
+        let Some(header) = self.frames.memory().header(id) else { return };
         debug_assert_eq!(
             header.page(),
             Some(page),
             "a page keeps its frame while written (rule 2)"
         );
-        let defers = succeeded && self.options.sync_mode == SyncMode::Ranges;
-        if defers {
+        if succeeded {
             // Before the write is over, as far as a checkpoint sees.
-            locked(&self.writes.sync_list).add(page, rec_lsn);
+            self.writeback.list(page, rec_lsn);
         }
-        if succeeded && !self.logs_images && self.is_logged() {
+        if succeeded && !self.writeback.is_in_place() && self.is_logged {
             header.end_write_up_to(lsn);
         } else {
             header.end_write(succeeded);
         }
         if succeeded && !header.is_dirty() {
-            let still = || {
-                header.page() == Some(page) && matches!(header.state(), State::Hot | State::Cooling)
-            };
-            self.policy_host.cleaned(self.metas(), id, still);
+            (self.cleaned)(id, page);
         }
     }
 
@@ -317,8 +215,8 @@ impl<M: PoolStrategy> Pool<M> {
         bytes: &mut [u8],
         is_due: &dyn Fn(FrameId, Lsn) -> bool,
     ) -> Option<PageId> {
-        let frame = self.memory.frame(id)?;
-        let header = self.header(frame);
+        let frame = self.frames.memory().frame(id)?;
+        let header = self.frames.header(frame);
         if !header.is_dirty() || !header.latch.try_shared() {
             return None;
         }
@@ -331,7 +229,7 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     fn copy_held(&self, frame: NonNull<FrameHeader>, bytes: &mut [u8]) -> Option<PageId> {
-        let header = self.header(frame);
+        let header = self.frames.header(frame);
         debug_assert!(header.latch.is_held(), "a page is copied under its latch (rule 1)");
         if !matches!(header.state(), State::Hot | State::Cooling) {
             return None;
@@ -340,98 +238,31 @@ impl<M: PoolStrategy> Pool<M> {
         if !header.begin_write() {
             return None;
         }
-        let view = self.view(frame);
+        let view = self.frames.view(frame);
         view.copy_into(0, bytes);
         debug_assert_eq!(PageHeader::read(bytes).page, page, "the frame holds the page it names");
         debug_assert!(
-            !self.is_logged()
-                || !self.logs_images
+            !self.is_logged
+                || !self.writeback.is_in_place()
                 || header.rec_lsn() <= PageHeader::read(bytes).lsn,
             "the records about {page:?} begin after the last of them"
         );
-        if M::SWIZZLES
+        if self.swizzles
             && let Some(kind) = self.kinds.of(view)
         {
             // The children cannot be evicted meanwhile: that would need this page's exclusive
             // latch.
             kind.swips(view, &mut |at| {
-                self.unswizzle_copy(view, bytes, at);
+                self.frames.unswizzle_copy(view, bytes, at);
                 true
             });
         }
-        if self.compresses
+        if self.writeback.compresses()
             && let Some(gap) = self.kinds.of(view).and_then(|kind| bytes.get_mut(kind.gap(view)))
         {
             gap.fill(0);
         }
         Some(page)
-    }
-
-    pub(crate) fn unswizzle_copy(&self, view: View<'_>, bytes: &mut [u8], at: usize) {
-        let word = Swip(view.u64(at));
-        if !word.is_swizzled() {
-            return;
-        }
-        let child = word.frame().and_then(|child| self.header(child).page());
-        debug_assert!(child.is_some(), "a swizzled child has a page");
-        if let (Some(child), Some(place)) = (child, bytes.get_mut(at..at + 8)) {
-            place.copy_from_slice(&Swip::evicted(child).0.to_le_bytes());
-        }
-    }
-
-    /// Returns whether a thread reads ahead in the background.
-    pub(crate) fn reads_ahead(&self) -> bool {
-        self.options.background_writer
-    }
-
-    /// Writes every dirty page, when no operation runs; for closing, and for checkpoints without
-    /// a log.
-    ///
-    /// # Errors
-    /// A page that could not be written.
-    pub fn flush(&self, reason: Reason) -> Result<u32, PoolError> {
-        const TRIES_MAX: u32 = 10_000;
-        let mut written = 0;
-        // Nothing that it holds will be dirty.
-        self.forget_buffered();
-        for attempt in 0..TRIES_MAX {
-            let dirty = |id: &FrameId| {
-                self.memory.header(*id).is_some_and(FrameHeader::is_dirty_or_writing)
-            };
-            let frames: Vec<FrameId> = (0..self.frames()).map(FrameId).filter(dirty).collect();
-            // Frames that others have taken from the write buffer, they evict when they are done.
-            let is_settled = self.writes.buffer.pending() == 0 || attempt > TRIES_MAX / 100;
-            if frames.is_empty() && is_settled {
-                return Ok(written);
-            }
-            let now = self.write_frames(&frames, reason)?;
-            if now == 0 {
-                // Another thread writes them, or holds a latch.
-                self.sleep.frames.nap(Duration::from_millis(1), || false);
-            }
-            written += now;
-        }
-        Err(PoolError::Busy { dirty: self.frames_dirty() })
-    }
-
-    /// Waits for a while for pages that were deleted while they were written: only then are they
-    /// free.
-    pub(crate) fn finish_frees(&self) {
-        /// A device that takes longer is not waited for.
-        const NAPS: u32 = 2000;
-        const NAP: Duration = Duration::from_micros(500);
-        for _ in 0..NAPS {
-            self.reap();
-            if !self.writes.has_deferred() {
-                return;
-            }
-            std::thread::sleep(NAP);
-        }
-    }
-
-    /// Returns the evictors' mode.
-    pub fn evictors(&self) -> EvictionMode {
-        self.options.evictors
     }
 }
 

@@ -14,7 +14,7 @@ use crate::io::{PageStore, SpillFile};
 use crate::lock::{LockManager, LockOptions};
 use crate::log::Log;
 use crate::pool::mini_transaction::PageSpace;
-use crate::pool::{Latching, Pages, Pool, PoolError, PoolStrategy, SyncMode, Workers};
+use crate::pool::{Latching, PageMemory, Pages, Pool, PoolError, PoolStrategy, SyncMode, Workers};
 use crate::recovery::log_salvage::undo_damage;
 use crate::recovery::{Checkpointer, OpenedLog, undo};
 use crate::store::catalog::Catalog;
@@ -159,7 +159,7 @@ impl<M: PoolStrategy> Store<M> {
             next_bytes: AtomicU64::default(),
             rests: AtomicU32::default(),
         });
-        if pool.sync_mode() == SyncMode::Ranges {
+        if pool.writeback().sync_mode() == SyncMode::Ranges {
             pages.defer_syncs();
         }
         checkpointer.take()?;
@@ -218,7 +218,7 @@ fn transaction_manager<M: PoolStrategy>(
     // Undo is read once, from the newest to the oldest: little of it is worth memory.
     let undo_bytes = both / 4;
     let history = HistoryMemory { version_bytes: both - undo_bytes, undo_bytes, spill };
-    let page_bytes = pool.page_size as u64;
+    let page_bytes = pool.page_size() as u64;
     let txns = TransactionManager::new(log, locks, next, GROUP_DELAY, page_bytes, history);
     Arc::new(txns.counting(pool.redo_log().rows().clone()))
 }

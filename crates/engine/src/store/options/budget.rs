@@ -19,7 +19,7 @@
 use millpond_policies::chosen::ChosenPolicy;
 
 use crate::pool::translation::page_table::PageTable;
-use crate::pool::writeback::write::Writes;
+use crate::pool::writeback::writeback::Writeback;
 use crate::pool::{FRAME_HEADER_BYTES, Optimistic};
 use crate::store::options::choices::TranslationMode;
 
@@ -154,7 +154,7 @@ impl Budget {
             list_bytes: u64::from(frames) * LIST_BYTES,
             table_bytes,
             policy_bytes,
-            write_buffer_bytes: Writes::bytes(demand.page_size as usize),
+            write_buffer_bytes: Writeback::bytes(demand.page_size as usize),
             map_bytes: demand.map_bytes,
             tier_bytes: demand.tier_bytes,
             log_bytes: demand.log_bytes,

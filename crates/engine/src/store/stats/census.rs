@@ -98,7 +98,7 @@ impl<M: PoolStrategy> Census<M> {
         let step = frames.div_ceil(LOOKS).max(1);
         let (mut cooling, mut dirty) = (0u64, 0u64);
         for id in (0..frames).step_by(step as usize) {
-            if let Some(frame) = pool.memory.header(FrameId(id)) {
+            if let Some(frame) = pool.frame(FrameId(id)) {
                 cooling += u64::from(frame.state() == State::Cooling);
                 dirty += u64::from(frame.is_dirty());
             }

@@ -9,20 +9,16 @@
 
 use std::ptr::NonNull;
 
-use millpond_base::{FrameId, Mark, PageId};
-use millpond_policies::contract::{Access, Hit, HitHook, HitOn, Screen};
+use millpond_base::{Mark, PageId};
 
 use crate::pool::buffer_pool::Pool;
-use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, State};
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Jump, Load, Try};
 use crate::pool::latch::Latching;
+use crate::pool::mini_transaction::MiniTransaction;
 use crate::pool::options::PoolStrategy;
-use crate::pool::pages::MiniTransaction;
 use crate::pool::swip::Swip;
-use crate::stats::counters::Counter;
-use crate::stats::thread_slot::thread_slot;
 
 impl<M: PoolStrategy> Pool<M> {
     /// See [`Pages::child`].
@@ -79,17 +75,20 @@ impl<M: PoolStrategy> Pool<M> {
         if M::SWIZZLES {
             return match word.frame() {
                 Some(frame) if word.is_hot() => {
-                    debug_assert!(self.memory.id_of(frame).is_some(), "no frame: {word:?}");
+                    debug_assert!(
+                        self.frames.memory().id_of(frame).is_some(),
+                        "no frame: {word:?}"
+                    );
                     Ok(frame)
                 }
                 _ => self.translate_cold(parent, at, word, mark),
             };
         }
-        match self.table.find(&self.memory, word.page()) {
+        match self.translation.find(&self.frames, word.page()) {
             Ok(Some(id)) => {
-                let frame = self.memory.frame(id).ok_or(Jump::Restart)?;
+                let frame = self.frames.memory().frame(id).ok_or(Jump::Restart)?;
                 self.warm(parent.mtr(), frame, word.page())?;
-                if self.header(frame).is_unverified() {
+                if self.frames.header(frame).is_unverified() {
                     self.verify_late(parent, at, frame, word.page())?;
                 }
                 Ok(frame)
@@ -112,7 +111,9 @@ impl<M: PoolStrategy> Pool<M> {
         if !M::Latching::promote(latch, parent.token()) {
             return Err(Jump::Restart);
         }
-        let verified = self.verify_found(parent.frame(), at, frame, page);
+        let verified =
+            self.translation
+                .verify_found(&self.frames, parent.frame(), at, frame, page, || self.is_free(page));
         M::Latching::demote(latch);
         verified
     }
@@ -125,59 +126,7 @@ impl<M: PoolStrategy> Pool<M> {
         frame: NonNull<FrameHeader>,
         mark: Mark,
     ) {
-        if !mark.is_scan() {
-            self.header(frame).set_scanned(false);
-        }
-        let screen = M::Hook::screen(&self.params);
-        match screen {
-            _ if M::RECORDS => {}
-            Screen::Ignore => return,
-            Screen::AskFirst => {
-                let access = self.access(PageId::default(), mark, false);
-                if M::Hook::is_noop(self.meta(frame), &self.params, &access) {
-                    return;
-                }
-            }
-            Screen::Deliver => {}
-        }
-        // By now it may have been evicted.
-        let page = match M::Hook::READS_PAGE || M::RECORDS {
-            true => self.header(frame).page().unwrap_or_default(),
-            false => PageId::default(),
-        };
-        if M::RECORDS && page != PageId::default() {
-            self.recorder.note(mtr.local(), page, mark);
-        }
-        if screen == Screen::Ignore || !mtr.is_new() {
-            return;
-        }
-        let access = self.access(page, mark, true);
-        self.touched(frame, &access);
-        if M::Hook::UNFIX && self.hit_on == HitOn::Both {
-            self.touched(frame, &access);
-        }
-    }
-
-    /// Delivers one event of an access to the policy. An optimistic reader holds nothing, so the
-    /// end of an access is delivered with its beginning: parents before children, as lock coupling
-    /// releases them.
-    #[inline(always)]
-    pub(crate) fn touched(&self, frame: NonNull<FrameHeader>, access: &Access) {
-        M::Hook::on_hit(self.meta(frame), &self.params, access);
-        if M::Hook::hit_cost(&self.params) == Hit::Central {
-            let (id, slot) = (self.header(frame).id(), thread_slot());
-            let still = |frame, page| self.holds_hot(frame, page);
-            if !self.policy_host.hit(self.metas(), id, access, slot, still) {
-                self.statistics.counters.count(Counter::HitsLost);
-            }
-        }
-    }
-
-    /// Returns whether `frame` holds `page`, hot.
-    pub(crate) fn holds_hot(&self, frame: FrameId, page: PageId) -> bool {
-        self.memory
-            .header(frame)
-            .is_some_and(|header| header.page() == Some(page) && header.state() == State::Hot)
+        self.replacement.on_hit(&self.frames, &self.statistics.counters, mtr, frame, mark);
     }
 
     /// Resolves a page that is in the cooling stage, or loaded but not attached, or missing.
@@ -190,13 +139,13 @@ impl<M: PoolStrategy> Pool<M> {
         mark: Mark,
     ) -> Try<NonNull<FrameHeader>> {
         if word == Swip::NULL {
-            return Err(null_swip(parent.header().page(), at));
+            return Err(Jump::null_swip(parent.header().page(), at));
         }
         if M::SWIZZLES && word.is_cooling() {
             return self.revive(parent, at, word);
         }
         let page = word.page();
-        if M::SWIZZLES && M::HAS_TABLE && self.is_in_table(page) {
+        if M::SWIZZLES && M::HAS_TABLE && self.translation.has(&self.frames, page) {
             // It was attached a moment ago: the swip is another one by now.
             return Err(Jump::Restart);
         }
@@ -211,7 +160,7 @@ impl<M: PoolStrategy> Pool<M> {
                 }
                 return attached;
             }
-            self.in_flight.arrive(page, arrived);
+            self.translation.in_flight().arrive(page, arrived);
             return Err(Jump::Restart);
         }
         let version = M::Latching::version(&parent.header().latch, parent.token());
@@ -239,8 +188,8 @@ impl<M: PoolStrategy> Pool<M> {
         frame: NonNull<FrameHeader>,
         page: PageId,
     ) -> Try<()> {
-        let cools = M::Hook::cools(&self.params);
-        if cools && self.header(frame).state() == State::Cooling && mtr.is_new() {
+        let cools = self.replacement.cools();
+        if cools && self.frames.header(frame).state() == State::Cooling && mtr.is_new() {
             return self.warm_up(frame, page);
         }
         Ok(())
@@ -248,17 +197,15 @@ impl<M: PoolStrategy> Pool<M> {
 
     #[cold]
     fn warm_up(&self, frame: NonNull<FrameHeader>, page: PageId) -> Try<()> {
-        let header = self.header(frame);
+        let header = self.frames.header(frame);
         if !header.latch.try_exclusive() {
             return Err(Jump::Restart);
         }
         let is_still = header.page() == Some(page) && header.state() == State::Cooling;
         if is_still {
-            self.policy_host.revive(self.metas(), header.id(), || {
+            self.replacement.revive(&self.frames, self.counters(), header.id(), || {
                 header.become_state(State::Hot);
-                true
             });
-            self.statistics.counters.count(Counter::Revived);
         }
         header.latch.release_unchanged();
         if is_still { Ok(()) } else { Err(Jump::Restart) }
@@ -271,25 +218,26 @@ impl<M: PoolStrategy> Pool<M> {
         at: usize,
         word: Swip,
     ) -> Try<NonNull<FrameHeader>> {
-        debug_assert!(self.header(parent).latch.is_exclusive(), "a swip changes under a latch");
-        let now = Swip(self.view(parent).u64(at));
+        debug_assert!(
+            self.frames.header(parent).latch.is_exclusive(),
+            "a swip changes under a latch"
+        );
+        let now = Swip(self.frames.view(parent).u64(at));
         let (Some(frame), true) = (word.frame(), now.frame() == word.frame()) else {
             return Err(Jump::Restart);
         };
         if now.is_cooling() {
-            let header = self.header(frame);
+            let header = self.frames.header(frame);
             debug_assert_eq!(
                 header.state(),
                 State::Cooling,
                 "a cooling swip leads to a cooling page"
             );
             debug_assert_eq!(header.parent(), Some(parent), "a page has one parent");
-            self.policy_host.revive(self.metas(), header.id(), || {
+            self.replacement.revive(&self.frames, self.counters(), header.id(), || {
                 header.become_state(State::Hot);
-                self.set_swip(parent, at, Swip::hot(frame));
-                true
+                self.frames.set_swip(parent, at, Swip::hot(frame));
             });
-            self.statistics.counters.count(Counter::Revived);
         }
         Ok(frame)
     }
@@ -303,15 +251,22 @@ impl<M: PoolStrategy> Pool<M> {
     ) -> Try<Write<'o, Self>> {
         let word = Swip(parent.view().u64(at));
         if word == Swip::NULL {
-            return Err(null_swip(parent.header().page(), at));
+            return Err(Jump::null_swip(parent.header().page(), at));
         }
         let frame = if M::SWIZZLES && word.is_hot() {
             word.frame().ok_or(Jump::Restart)?
         } else if M::SWIZZLES && word.is_cooling() {
             self.revive_held(parent.frame(), at, word)?
         } else if let Some(frame) = self.resident_by_table(parent.mtr(), word.page())? {
-            if self.header(frame).is_unverified() {
-                self.verify_found(parent.frame(), at, frame, word.page())?;
+            if self.frames.header(frame).is_unverified() {
+                self.translation.verify_found(
+                    &self.frames,
+                    parent.frame(),
+                    at,
+                    frame,
+                    word.page(),
+                    || self.is_free(word.page()),
+                )?;
             }
             frame
         } else if let Some(arrived) = self.claim(word.page(), mark) {
@@ -342,19 +297,11 @@ impl<M: PoolStrategy> Pool<M> {
         if M::SWIZZLES {
             return Ok(None);
         }
-        let found = self.table.find(&self.memory, page).map_err(|_| Jump::Restart)?;
-        let frame = found.and_then(|id| self.memory.frame(id));
+        let found = self.translation.find(&self.frames, page).map_err(|_| Jump::Restart)?;
+        let frame = found.and_then(|id| self.frames.memory().frame(id));
         if let Some(frame) = frame {
             self.warm(mtr, frame, page)?;
         }
         Ok(frame)
     }
-}
-
-/// Returns the error of a validated swip that refers to no page: its structure did not write the
-/// page so.
-#[cold]
-pub(crate) fn null_swip(page: Option<PageId>, at: usize) -> Jump {
-    let what = format!("no page is referred to at byte {at}");
-    Jump::failed(PoolError::Corrupt { page: page.unwrap_or_default(), what })
 }

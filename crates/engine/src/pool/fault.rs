@@ -8,23 +8,22 @@
 use std::ptr::NonNull;
 
 use millpond_base::{FrameId, Lsn, Mark, PageId, PageKind};
-use millpond_policies::contract::{Access, HitHook, HitOn};
 
 use crate::page::PageHeader;
 use crate::pool::borrowed::back_off;
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
-use crate::pool::frame::{FrameHeader, POLICY_LINE, State};
+use crate::pool::frame::{FrameHeader, State};
 use crate::pool::guard::Read;
 use crate::pool::jump::{Cold, Jump, Load, Ordered, Try};
 use crate::pool::latch::Latching;
 use crate::pool::options::PoolStrategy;
 use crate::pool::recording::storage_recorder::StorageRequest;
-use crate::pool::storage::PageIn;
 use crate::pool::swip::Swip;
 use crate::pool::translation::in_flight::{Arrived, Claimed, Step};
+use crate::pool::translation::translation::{Place, ReadAhead};
 use crate::stats::Wait;
-use crate::stats::counters::{Counter, Gauge, Timing};
+use crate::stats::counters::Counter;
 use crate::stats::thread_slot::thread_slot;
 
 /// Free frames that are left alone when reads are ordered: frames for pages that may not be used
@@ -35,7 +34,7 @@ pub(crate) const FRAMES_KEPT: u32 = 4;
 pub(crate) const AHEAD_PART: usize = 8;
 
 /// Result of an order to read a page ahead of its use.
-pub(super) enum Order {
+pub(crate) enum Order {
     /// The page will be read.
     Given,
     /// The page is in memory, or on its way, or not referred to any more.
@@ -48,35 +47,17 @@ impl<M: PoolStrategy> Pool<M> {
     /// Does the work that a jump asks for; the thread holds nothing. Returns whether the policy has
     /// received all references that the mini-transaction made, the one that missed included.
     pub(crate) fn settle_jump(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError> {
+        let checked = || self.translation.kinds().all_registered();
         match jump {
             Jump::Restart => back_off(attempt).map(|()| false),
             Jump::Cold(cold) => match *cold {
-                Cold::Load(load) => {
-                    self.kinds.all_registered().and_then(|()| self.load(&load, attempt))
-                }
+                Cold::Load(load) => checked().and_then(|()| self.load(&load, attempt)),
                 Cold::Room(frames) => {
-                    self.kinds.all_registered().and_then(|()| self.make_room(frames)).map(|()| true)
+                    checked().and_then(|()| self.make_room(frames)).map(|()| true)
                 }
                 Cold::Failed(error) => Err(error),
             },
         }
-    }
-
-    /// Returns whether the swip is still there, in its evicted form; waits for nothing.
-    fn is_missing(&self, load: &Load) -> bool {
-        if !M::SWIZZLES && self.is_in_table(load.page) {
-            return false;
-        }
-        // With a page table, too, the parent must still refer to the page: else the page may have
-        // been loaded and deleted meanwhile, and its id may be another page's.
-        let latch = &self.header(load.parent).latch;
-        let word = Swip(self.view(load.parent).u64(load.at));
-        let still = if M::Latching::THREADS {
-            latch.is_still(load.version)
-        } else {
-            latch.version_held() == load.version
-        };
-        still && word == Swip::evicted(load.page)
     }
 
     /// Loads a page, unless another thread does; returns whether this thread did.
@@ -84,7 +65,8 @@ impl<M: PoolStrategy> Pool<M> {
         if self.options.attempts_max.is_some_and(|most| attempt >= most) {
             return Err(PoolError::Starved { attempts: attempt });
         }
-        match self.in_flight.ask(load.page, || self.is_missing(load)) {
+        let in_flight = self.translation.in_flight();
+        match in_flight.ask(load.page, || self.translation.is_missing(&self.frames, load)) {
             Step::Changed | Step::Ready => return Ok(false),
             Step::Wait(completion) => {
                 let _waiting = self.statistics.wait(Wait::Page);
@@ -98,15 +80,16 @@ impl<M: PoolStrategy> Pool<M> {
         if load.mark.kind() == PageKind::BTREE_LEAF {
             here.count(Counter::LeafMisses);
         }
-        let access = self.access(load.page, load.mark, true);
-        let ghost_hit = self.policy_host.miss(&access);
+        let access = self.replacement.access(load.page, load.mark, true);
+        let ghost_hit = self.replacement.miss(&access);
         let frame = self.frame_for(Some((load.page, ghost_hit)));
         let arrived = frame.and_then(|frame| self.read_into(frame, load.page).map(|()| frame));
         match arrived {
             Ok(frame) => {
                 if self.options.attempts_max.is_none() {
-                    let id = self.header(frame).id();
-                    self.starvation.hold(&self.memory, thread_slot(), id, attempt);
+                    let id = self.frames.header(frame).id();
+                    let starvation = self.replacement.starvation();
+                    starvation.hold(self.frames.memory(), thread_slot(), id, attempt);
                 }
                 let arrived = Arrived { frame, ghost_hit, prefetched: false };
                 let attached = self.attach_or_leave(load, arrived);
@@ -116,7 +99,7 @@ impl<M: PoolStrategy> Pool<M> {
                 attached.map(|()| true)
             }
             Err(error) => {
-                self.in_flight.end(load.page);
+                in_flight.end(load.page);
                 Err(error)
             }
         }
@@ -125,24 +108,12 @@ impl<M: PoolStrategy> Pool<M> {
     /// Reads `page` into a free frame, which is latched exclusively; on an error the frame is free
     /// again.
     fn read_into(&self, frame: NonNull<FrameHeader>, page: PageId) -> Result<(), PoolError> {
-        let header = self.header(frame);
-        debug_assert!(header.latch.is_exclusive(), "a page is loaded into a frame that is latched");
-        header.become_state(State::Loading);
-        header.set_page(Some(page));
-        let started = self.statistics.latencies.start(Timing::ReadTime);
-        self.statistics.counters.raise(Gauge::ReadsInFlight);
-        let result = self.storage.read(page, self.bytes(frame));
-        self.statistics.counters.lower(Gauge::ReadsInFlight);
-        self.statistics.latencies.stop(Timing::ReadTime, started);
-        let result = result.and_then(|()| self.verify(frame, page));
-        let here = self.statistics.counters.here();
-        here.count(Counter::Reads);
-        here.add(Counter::BytesRead, self.page_size as u64);
+        let result = self.translation.read(&self.frames, &self.statistics, frame, page);
         match result {
             Ok(()) => self.record_read(frame),
             Err(_) => {
-                here.count(Counter::ReadErrors);
-                self.give_back(frame);
+                self.counters().count(Counter::ReadErrors);
+                self.frames.give_back(frame, 0);
             }
         }
         result
@@ -152,7 +123,7 @@ impl<M: PoolStrategy> Pool<M> {
     fn record_read(&self, frame: NonNull<FrameHeader>) {
         if self.storage_recorder.is_on() {
             let tail = self.redo.tail();
-            let header = PageHeader::read(self.bytes(frame));
+            let header = PageHeader::read(self.frames.bytes(frame));
             let request = StorageRequest::of(&header, Mark::READ, tail, Lsn(0));
             self.storage_recorder.note(std::iter::once(request));
         }
@@ -161,7 +132,8 @@ impl<M: PoolStrategy> Pool<M> {
     /// After a load: makes the page reachable if its parent is available, else leaves it for the
     /// next thread that needs it.
     fn attach_or_leave(&self, load: &Load, arrived: Arrived) -> Result<(), PoolError> {
-        let parent = self.header(load.parent);
+        let (frames, translation) = (&self.frames, &self.translation);
+        let parent = frames.header(load.parent);
         // The parent may have been evicted meanwhile, and its frame be latched for as long as
         // another page takes to load: by a thread, in the worst case, that waits for this thread's
         // frame.
@@ -176,10 +148,13 @@ impl<M: PoolStrategy> Pool<M> {
             self.leave(load, arrived);
             return Ok(());
         }
-        let place = if parent.page() == load.parent_page && self.knows_swips_of(load.parent) {
-            self.find_swip(load.parent, Swip::evicted(load.page), arrived.frame)
-        } else {
-            None
+        let is_still = parent.page() == load.parent_page;
+        let place = match is_still && translation.knows_swips_of(frames, load.parent) {
+            true => {
+                let word = Swip::evicted(load.page);
+                translation.find_swip(frames, load.parent, word, arrived.frame)
+            }
+            false => None,
         };
         let result = match place {
             Some(at) => self.publish_verified(arrived, load.page, (load.parent, at), load.mark),
@@ -195,11 +170,11 @@ impl<M: PoolStrategy> Pool<M> {
     /// Leaves a loaded page for the next thread that needs it: in the page table, if there is one.
     fn leave(&self, load: &Load, arrived: Arrived) {
         if M::SWIZZLES {
-            return self.in_flight.arrive(load.page, arrived);
+            return self.translation.in_flight().arrive(load.page, arrived);
         }
-        self.header(arrived.frame).set_unverified(true);
+        self.frames.header(arrived.frame).set_unverified(true);
         self.publish(arrived, load.page, None, load.mark);
-        self.in_flight.end(load.page);
+        self.translation.in_flight().end(load.page);
     }
 
     /// Makes a loaded page reachable whose swip is at `place`, in a page that is latched
@@ -208,38 +183,20 @@ impl<M: PoolStrategy> Pool<M> {
         &self,
         arrived: Arrived,
         page: PageId,
-        place: (NonNull<FrameHeader>, usize),
+        place: Place,
         mark: Mark,
     ) -> Result<(), PoolError> {
-        let fits = self.fits(arrived.frame, page, place);
+        let fits =
+            self.translation.fits(&self.frames, arrived.frame, page, place, || self.is_free(page));
         match fits {
             Ok(()) => self.publish(arrived, page, Some(place), mark),
             Err(_) => {
                 self.statistics.counters.count(Counter::ReadErrors);
-                self.give_back(arrived.frame);
+                self.frames.give_back(arrived.frame, 0);
             }
         }
-        self.in_flight.end(page);
+        self.translation.in_flight().end(page);
         fits
-    }
-
-    /// Returns the offset of the swip `word` of `child` in the page of `parent`, which is latched
-    /// exclusively.
-    pub(crate) fn find_swip(
-        &self,
-        parent: NonNull<FrameHeader>,
-        word: Swip,
-        child: NonNull<FrameHeader>,
-    ) -> Option<usize> {
-        debug_assert!(
-            self.header(parent).latch.is_exclusive(),
-            "swips are looked for under a latch"
-        );
-        let view = self.view(parent);
-        let kind = self.kinds.of(view)?;
-        let at = kind.find(view, word.0, self.view(child));
-        debug_assert!(at.is_none_or(|at| view.u64(at) == word.0), "not at {at:?}");
-        at.filter(|at| view.u64(*at) == word.0)
     }
 
     /// Attaches a page that was claimed, at the swip at `at` of `parent`, which this thread holds
@@ -252,10 +209,11 @@ impl<M: PoolStrategy> Pool<M> {
         arrived: Arrived,
         mark: Mark,
     ) -> Try<NonNull<FrameHeader>> {
-        let fits = Swip(self.view(parent).u64(at)) == Swip::evicted(page);
-        if !fits || !self.knows_swips_of(parent) {
-            self.in_flight.arrive(page, arrived);
-            return Err(self.kinds.all_registered().map_or_else(Jump::failed, |()| Jump::Restart));
+        let fits = Swip(self.frames.view(parent).u64(at)) == Swip::evicted(page);
+        if !fits || !self.translation.knows_swips_of(&self.frames, parent) {
+            self.translation.in_flight().arrive(page, arrived);
+            let registered = self.translation.kinds().all_registered();
+            return Err(registered.map_or_else(Jump::failed, |()| Jump::Restart));
         }
         if arrived.prefetched {
             self.statistics.counters.count(Counter::PrefetchHits);
@@ -265,14 +223,8 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// Admits a loaded page and makes it reachable: by its swip, or by the page table.
-    fn publish(
-        &self,
-        arrived: Arrived,
-        page: PageId,
-        place: Option<(NonNull<FrameHeader>, usize)>,
-        mark: Mark,
-    ) {
-        let header = self.header(arrived.frame);
+    fn publish(&self, arrived: Arrived, page: PageId, place: Option<Place>, mark: Mark) {
+        let header = self.frames.header(arrived.frame);
         debug_assert!(
             header.latch.is_exclusive(),
             "a loaded page is latched until it is reachable"
@@ -280,59 +232,21 @@ impl<M: PoolStrategy> Pool<M> {
         debug_assert_eq!(header.state(), State::Loading, "a page is published once");
         debug_assert_eq!(header.page(), Some(page), "the frame holds the page that was loaded");
         debug_assert!(
-            place.is_none_or(|(parent, _)| self.header(parent).latch.is_exclusive()),
+            place.is_none_or(|(parent, _)| self.frames.header(parent).latch.is_exclusive()),
             "a swip changes under its page's exclusive latch"
         );
-        let access = self.access(page, mark, false);
-        self.reset_meta(arrived.frame, &access);
-        header.set_scanned(mark.is_scan());
-        self.policy_host.admit(self.metas(), header.id(), &access, arrived.ghost_hit, || {
-            if M::SWIZZLES
-                && let Some((parent, at)) = place
-            {
-                debug_assert_eq!(Swip(self.view(parent).u64(at)), Swip::evicted(page));
-                header.set_parent(Some(parent));
-                header.become_state(State::Hot);
-                if M::HAS_TABLE {
-                    self.table.insert(&self.memory, page, header.id());
-                }
-                self.set_swip(parent, at, Swip::hot(arrived.frame));
-            } else {
-                header.become_state(State::Hot);
-                self.table.insert(&self.memory, page, header.id());
-            }
+        let access = self.replacement.access(page, mark, false);
+        let (frame, ghost_hit, counters) = (arrived.frame, arrived.ghost_hit, self.counters());
+        self.replacement.admit(&self.frames, counters, frame, &access, ghost_hit, || {
+            self.translation.attach(&self.frames, frame, page, place);
         });
-        self.statistics.counters.count(Counter::Swizzles);
-        self.loaded(arrived.frame, &access);
-        if mark.is_scan() {
-            self.note_scanned(header.id(), page);
-        }
+        counters.count(Counter::Swizzles);
         header.latch.release_exclusive();
-    }
-
-    /// Counts the end of the access that loaded or created a page as a reference, for policies that
-    /// ask for that (rule 8).
-    pub(crate) fn loaded(&self, frame: NonNull<FrameHeader>, access: &Access) {
-        if M::Hook::UNFIX && self.hit_on != HitOn::Fix {
-            self.touched(frame, access);
-        }
-    }
-
-    pub(crate) fn reset_meta(&self, frame: NonNull<FrameHeader>, access: &Access) {
-        M::Hook::reset(self.meta(frame), &self.params, access);
-    }
-
-    /// The policy's line of a frame.
-    #[inline(always)]
-    pub(crate) fn meta(&self, frame: NonNull<FrameHeader>) -> &<M::Hook as HitHook>::Meta {
-        // SAFETY: a frame's policy line holds an initialised `Meta`, which is only shared, and
-        // stays mapped while the pool is borrowed. Anchors have none, and are never asked for it.
-        unsafe { frame.cast::<u8>().add(POLICY_LINE).cast::<<M::Hook as HitHook>::Meta>().as_ref() }
     }
 
     /// Takes a page that is in memory without a swip, to attach it.
     pub(crate) fn claim(&self, page: PageId, mark: Mark) -> Option<Arrived> {
-        match self.in_flight.claim(page)? {
+        match self.translation.in_flight().claim(page)? {
             Claimed::Arrived(arrived) => Some(arrived),
             Claimed::StandsBy(frame) => self.rescue(frame, page, mark),
         }
@@ -340,11 +254,11 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Drops a page that was loaded, and that no thread needed; returns whether there was one.
     pub(crate) fn drop_abandoned(&self) -> bool {
-        match self.in_flight.abandon() {
+        match self.translation.in_flight().abandon() {
             Some((_, arrived)) => {
                 // It may be one that stood by, and that could not be attached.
-                let epoch = if self.cleans() { self.giving_up() } else { 0 };
-                self.give_back_in(arrived.frame, epoch);
+                let epoch = if self.cleans() { self.frames.giving_up(self.counters()) } else { 0 };
+                self.frames.give_back(arrived.frame, epoch);
                 true
             }
             None => false,
@@ -362,14 +276,16 @@ impl<M: PoolStrategy> Pool<M> {
             if parent.validate().is_err() || self.frames_ready() <= FRAMES_KEPT {
                 return done;
             }
-            if !word.is_evicted() || (!M::SWIZZLES && self.is_in_table(word.page())) {
+            if !word.is_evicted()
+                || (!M::SWIZZLES && self.translation.has(&self.frames, word.page()))
+            {
                 done.passed += 1;
                 continue;
             }
             let page = word.page();
             let is_missing = || {
                 let as_before = parent.swip(*place) == word && parent.validate().is_ok();
-                as_before && (M::SWIZZLES || !self.is_in_table(page))
+                as_before && (M::SWIZZLES || !self.translation.has(&self.frames, page))
             };
             match self.order(page, is_missing) {
                 Order::Needless => done.passed += 1,
@@ -382,58 +298,42 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Orders the read of one page in the background, unless it is in flight, or `is_missing` finds
     /// under the table's mutex that its swip has changed.
-    pub(super) fn order(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Order {
-        if !matches!(self.in_flight.ask(page, is_missing), Step::LoadIt) {
+    pub(crate) fn order(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Order {
+        if !matches!(self.translation.in_flight().ask(page, is_missing), Step::LoadIt) {
             return Order::Needless;
         }
         // Pages that no thread needed must not fill the pool.
-        let most = (self.frames() as usize / AHEAD_PART).max(1);
-        let crowded = self.in_flight.len() > most && !self.drop_abandoned();
+        let most = (self.frames.count() as usize / AHEAD_PART).max(1);
+        let crowded = self.translation.in_flight().len() > most && !self.drop_abandoned();
         let Some(frame) = (if crowded { None } else { self.take_free() }) else {
-            self.in_flight.end(page);
+            self.translation.in_flight().end(page);
             return Order::Refused;
         };
-        if !self.writes.order_read(page, self.header(frame).id()) {
+        if !self.translation.orders().give(page, self.frames.header(frame).id()) {
             // The background thread has ended: nothing would read it.
-            self.give_back_unused(frame);
-            self.in_flight.end(page);
+            self.frames.give_back_unused(frame);
+            self.translation.in_flight().end(page);
             return Order::Refused;
         }
         self.statistics.counters.count(Counter::Prefetches);
         Order::Given
     }
 
-    pub(crate) fn is_in_table(&self, page: PageId) -> bool {
-        !matches!(self.table.find(&self.memory, page), Ok(None))
-    }
-
     /// Reads pages ahead of their use, into the frames that were taken for them.
     pub(crate) fn read_ahead(&self, orders: &[(PageId, FrameId)]) {
-        let mut reads = Vec::with_capacity(orders.len());
-        for (page, id) in orders {
-            let Some(frame) = self.memory.frame(*id) else { continue };
-            let header = self.header(frame);
-            debug_assert!(header.latch.is_exclusive(), "a frame was taken for each read ahead");
-            header.become_state(State::Loading);
-            header.set_page(Some(*page));
-            reads.push(PageIn::new(*page, *id, self.bytes(frame)));
-        }
-        self.storage.read_batch(&mut reads);
-        let here = self.statistics.counters.here();
-        for PageIn { page, frame, result, .. } in reads {
-            let Some(frame) = self.memory.frame(frame) else { continue };
-            here.count(Counter::Reads);
-            here.count(Counter::ReadsAhead);
-            here.add(Counter::BytesRead, self.page_size as u64);
-            if result.and_then(|()| self.verify(frame, page)).is_err() {
+        let read = self.translation.read_ahead(&self.frames, &self.statistics, orders);
+        for ReadAhead { page, frame, result } in read {
+            if result.is_err() {
                 // The thread that needs the page will meet the error.
-                self.give_back(frame);
-                self.in_flight.end(page);
+                self.frames.give_back(frame, 0);
+                self.translation.in_flight().end(page);
                 continue;
             }
             self.record_read(frame);
-            let ghost_hit = self.policy_host.miss(&self.access(page, Mark::READ, false));
-            self.in_flight.arrive(page, Arrived { frame, ghost_hit, prefetched: true });
+            let ghost_hit =
+                self.replacement.miss(&self.replacement.access(page, Mark::READ, false));
+            let arrived = Arrived { frame, ghost_hit, prefetched: true };
+            self.translation.in_flight().arrive(page, arrived);
         }
     }
 }

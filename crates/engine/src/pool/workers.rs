@@ -24,21 +24,22 @@ impl<M: PoolStrategy> Workers<M> {
     /// # Errors
     /// The operating system gave no thread.
     pub fn start(pool: Arc<Pool<M>>) -> Result<Workers<M>, PoolError> {
-        pool.sleep.stop.store(false, Ordering::Release);
+        pool.stop.store(false, Ordering::Release);
         let mut workers = Workers { pool, threads: Vec::new() };
-        workers.pool.sleep.evictor_threads.reset();
-        let evictors = match workers.pool.evictors() {
+        workers.pool.evictors.reset();
+        let evictors = match workers.pool.evictors.mode() {
             EvictionMode::Worker => 0,
             EvictionMode::Threads(count) | EvictionMode::Adaptive(count) => count.get(),
         };
         for _ in 0..evictors {
-            workers.spawn("millpond-evict", Pool::evictor)?;
+            workers.spawn("millpond-evict", Pool::run_evictor)?;
         }
         if workers.pool.reads_ahead() {
             workers.spawn("millpond-write", Pool::background_writer)?;
         }
         if M::Latching::THREADS && !workers.pool.options.prefault && !IS_MODEL {
-            workers.spawn("millpond-memory", Pool::populate_ahead)?;
+            workers
+                .spawn("millpond-memory", |pool| pool.frames.populate_ahead(|| pool.is_over()))?;
         }
         Ok(workers)
     }
@@ -61,11 +62,10 @@ impl<M: PoolStrategy> Workers<M> {
 
 impl<M: PoolStrategy> Drop for Workers<M> {
     fn drop(&mut self) {
-        self.pool.sleep.stop.store(true, Ordering::Release);
-        self.pool.sleep.work.signal();
-        self.pool.sleep.evictor_threads.dismiss();
-        self.pool.sleep.frames.signal();
-        self.pool.sleep.memory.signal();
+        self.pool.stop.store(true, Ordering::Release);
+        self.pool.writeback.wake();
+        self.pool.evictors.dismiss();
+        self.pool.frames.wake();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread of the pool ended by a panic");
