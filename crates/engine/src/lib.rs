@@ -147,6 +147,15 @@ pub mod internals;
 #[cfg(feature = "profile")]
 pub use millpond_profile as profile;
 
+// Options for measurements.
+#[cfg(feature = "internals")]
+pub use {
+    millpond_device::Submission,
+    page::superblock::Placement,
+    pool::EvictionMode,
+    store::{DirectIo, Lab},
+};
+
 #[cfg(not(any(test, feature = "model")))]
 pub use api::{
     Autocommit, Cursor, Db, Entries, ExtractIf, HashIndex, Heap, PendingCommit, Range, RawTree,
@@ -155,13 +164,11 @@ pub use api::{
 pub use btree::{BulkOptions, TreeStats};
 pub use encoding::{Key, KeyRange, Value};
 pub use heap::RecordId;
-pub use millpond_device::Submission;
-pub use page::superblock::{Compression, Placement};
-pub use pool::EvictionMode;
+pub use page::superblock::Compression;
 #[cfg(feature = "serde")]
 pub use store::Postcard;
 pub use store::{
-    DirectIo, Entry, Error, ErrorKind, Freshness, Lab, Latency, Options, OwnPolicies, Published,
+    Entry, Error, ErrorKind, Freshness, Latency, Options, OwnPolicies, Published,
     SecondTierOptions, Stats, Structure, TypeNames,
 };
 pub use txn::{Durability, Isolation, Savepoint, TxnOptions};

@@ -154,8 +154,8 @@ impl<M: PoolStrategy> Store<M> {
             .memory(plan.budget.total())
             .own_policies(plan.own_policies.clone())
             .policy(plan.policy.chosen.spec.to_string())
-            .lab(|lab| lab.background_merge = false)
-            .lab(|lab| lab.frames = Some(plan.budget.frames.min(FRAMES_MAX)));
+            .with_lab(|lab| lab.background_merge = false)
+            .with_lab(|lab| lab.frames = Some(plan.budget.frames.min(FRAMES_MAX)));
         Builder::devices(data, log, &options).open::<M>()?.close()?;
         // The closed copy has released its device.
         let data: Arc<dyn Device> =

@@ -91,7 +91,7 @@ impl Db {
     /// # Errors
     /// Same as [`Db::open`], or the damage, if it leaves no sound store.
     pub fn open_salvaging(path: impl AsRef<Path>, options: Options) -> Result<Db, Error> {
-        Db::open(path, options.lab(|lab| lab.salvage_log = true))
+        Db::open(path, options.with_lab(|lab| lab.salvage_log = true))
     }
 
     /// Creates a new store in memory. Its file is in memory, too, so everything is gone when the

@@ -41,7 +41,7 @@ impl<M: PoolStrategy> Store<M> {
             (true, true) => TranslationMode::SwizzledTable,
             (false, _) => TranslationMode::Hashed,
         };
-        options.clone().lab(|lab| lab.translation = translation)
+        options.clone().with_lab(|lab| lab.translation = translation)
     }
 
     pub(crate) fn start(prepared: Prepared, options: &Options) -> Result<Arc<Store<M>>, Error> {

@@ -341,7 +341,7 @@ impl Prepared {
     ) -> Result<Prepared, Error> {
         let page_size = pages.page_size().bytes() as u32;
         // Nothing is set aside for a missing log.
-        let options = options.clone().lab(|lab| lab.log = logged.is_some());
+        let options = options.clone().with_lab(|lab| lab.log = logged.is_some());
         match options.plan_beside(&SystemRoots::default(), Some(page_size), pages.map_bytes()) {
             Ok(plan) => {
                 let (pages, tier, spill) = (Arc::new(pages), None, None);

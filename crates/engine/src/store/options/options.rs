@@ -1,8 +1,8 @@
 //! Options for opening a store. Most users set [`Options::memory`], if anything.
 //!
-//! Twelve options are for users; those for measurements only are in [`Lab`]. Values are checked
-//! together when the store is opened, or by [`Options::check`]. Setters never fail, so that they
-//! chain.
+//! Twelve options are for users. Those for measurements, [`Lab`], need the cargo feature
+//! `internals`. Values are checked together when the store is opened, or by [`Options::check`].
+//! Setters never fail, so that they chain.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -78,8 +78,11 @@ pub struct Options {
     pub slow_after: Duration,
     /// Receiver of the progress of a recovery. Default: none.
     pub recovery_watch: RecoveryWatch,
-    /// Options for measurements only.
+    /// Options for measurements only, with the cargo feature `internals`.
+    #[cfg(feature = "internals")]
     pub lab: Lab,
+    #[cfg(not(feature = "internals"))]
+    pub(crate) lab: Lab,
 }
 
 impl Default for Options {
@@ -345,8 +348,14 @@ impl Options {
     /// use millpond::Options;
     /// Options::new().lab(|lab| lab.background_merge = false).check().unwrap();
     /// ```
+    #[cfg(feature = "internals")]
     #[must_use]
-    pub fn lab(mut self, change: impl FnOnce(&mut Lab)) -> Self {
+    pub fn lab(self, change: impl FnOnce(&mut Lab)) -> Self {
+        self.with_lab(change)
+    }
+
+    /// Changes the options for measurements, which the engine itself needs without the feature, too.
+    pub(crate) fn with_lab(mut self, change: impl FnOnce(&mut Lab)) -> Self {
         change(&mut self.lab);
         self
     }
