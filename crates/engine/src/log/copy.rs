@@ -1,11 +1,11 @@
-//! Copies the end of a log while the log is in use. The copy is a log of its own, of the same
-//! store.
+//! Copies the end of a log for a backup, while the log is in use. The copy is a log of its own, of
+//! the same store.
 //!
 //! Records are verified by their LSN and by the store's id (rule 4), so a copy keeps both: it has
 //! segments of the same size and numbers, and ends at a durable position. Segments are copied
 //! unchanged; behind the end there are zeros (rule 3). The copied bytes do not change in the
-//! meantime. Bytes before a durable position never do, even where their block is written again, and
-//! the caller ensures that none of their segments is forgotten.
+//! meantime: bytes before a durable position never change, even where their block is written again,
+//! and the caller ensures that none of their segments is forgotten.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Numbers of threads to run.
+//! Numbers of threads to run with: 1, 2, 4 and so on, and as many as there are cores.
 
 use super::cores;
 

@@ -1,4 +1,4 @@
-//! CPU time of an arm.
+//! CPU time of an arm: an engine variant under a workload.
 
 use super::arms::Arm;
 

@@ -1,6 +1,6 @@
 //! Cost of log, locks, pool and a second thread, judged against bars.
 //!
-//! The arm *neither* runs the same workload with one thread on the pool's trees, without log and
+//! An *arm* is one engine variant under one workload. The arm *neither* runs the same workload with one thread on the pool's trees, without log and
 //! locks. Each repetition loads and runs every arm once, in a dealt order. Ratios are taken within
 //! repetitions.
 //!

@@ -1,4 +1,4 @@
-//! The repetitions: every arm once in each.
+//! The repetitions: each runs every arm (an engine variant under a workload) once, in a dealt order.
 
 use millpond_base::Seed;
 use millpond_profile::{Components, Options, Sampling};

@@ -1,4 +1,5 @@
-//! Frames drawn by a hunt.
+//! Frames that a hunt (the search for victims in `mod.rs`) has drawn: the best of a sample, and
+//! those ahead.
 
 /// Number of remembered frames of a sample, in case better ones are refused.
 const BEST: usize = 8;
