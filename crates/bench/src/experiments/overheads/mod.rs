@@ -1,8 +1,8 @@
 //! Cost of log, locks, pool and a second thread, judged against bars.
 //!
-//! An *arm* is one engine variant under one workload. The arm *neither* runs the same workload with one thread on the pool's trees, without log and
-//! locks. Each repetition loads and runs every arm once, in a dealt order. Ratios are taken within
-//! repetitions.
+//! An *arm* is one engine variant under one workload. The arm *neither* runs the same workload with
+//! one thread on the pool's trees, without log and locks. Each repetition loads and runs every arm
+//! once, in a dealt order. Ratios are taken within repetitions.
 //!
 //! - `arms`: engines, with their workloads and numbers of threads.
 //! - `bars`: judged ratios and their limits.

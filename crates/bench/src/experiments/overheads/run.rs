@@ -1,4 +1,5 @@
-//! The repetitions: each runs every arm (an engine variant under a workload) once, in a dealt order.
+//! The repetitions: each runs every arm (an engine variant under a workload) once, in a dealt
+//! order.
 
 use millpond_base::Seed;
 use millpond_profile::{Components, Options, Sampling};
