@@ -72,14 +72,6 @@ impl Shared {
             State::Ended(_) => debug_assert!(false, "a commit ends once"),
         }
     }
-
-    /// Returns the outcome, or `None` if it is not known yet.
-    fn outcome(state: &State) -> Option<Result<(), Error>> {
-        match state {
-            State::Ended(outcome) => Some(outcome.clone().map_err(error)),
-            _ => None,
-        }
-    }
 }
 
 impl PendingCommit {
@@ -89,6 +81,22 @@ impl PendingCommit {
         let ends = shared.clone();
         let commit = PendingCommit { shared, pid: std::process::id() };
         (commit, move |outcome| ends.end(outcome))
+    }
+
+    /// Locks the state.
+    ///
+    /// # Errors
+    /// [`TxnError::Forked`]: the process is a child of the one that made the commit, and the outcome
+    /// was not known at the fork. Threads of the parent will make it known, and may have held the
+    /// lock.
+    fn state(&self) -> Result<MutexGuard<'_, State>, Error> {
+        if std::process::id() == self.pid {
+            return Ok(self.shared.state());
+        }
+        match self.shared.state.try_lock() {
+            Ok(state) if matches!(*state, State::Ended(_)) => Ok(state),
+            _ => Err(TxnError::Forked.into()),
+        }
     }
 
     /// Waits until the commit is durable.
@@ -111,13 +119,10 @@ impl PendingCommit {
     /// then this process reads its changes as committed. In a child of the process that made the
     /// commit: [`TxnError::Forked`].
     pub fn wait(self) -> Result<(), Error> {
-        if std::process::id() != self.pid {
-            return Err(TxnError::Forked.into());
-        }
-        let mut state = self.shared.state();
+        let mut state = self.state()?;
         loop {
-            if let Some(outcome) = Shared::outcome(&state) {
-                return outcome;
+            if let State::Ended(outcome) = &*state {
+                return outcome.clone().map_err(error);
             }
             // A task may have polled it before, and will not again.
             *state = State::Pending;
@@ -158,14 +163,17 @@ impl PendingCommit {
     /// # Ok(()) }
     /// ```
     pub fn on_durable(self, call: impl FnOnce(Result<(), Error>) + Send + 'static) {
-        let mut state = self.shared.state();
-        match Shared::outcome(&state) {
-            Some(outcome) => {
-                drop(state);
-                call(outcome);
-            }
-            None => *state = State::Listened(Box::new(call)),
-        }
+        let outcome = match self.state() {
+            Ok(mut state) => match &*state {
+                State::Ended(outcome) => outcome.clone().map_err(error),
+                _ => {
+                    *state = State::Listened(Box::new(call));
+                    return;
+                }
+            },
+            Err(error) => Err(error),
+        };
+        call(outcome);
     }
 }
 
@@ -178,14 +186,15 @@ impl Future for PendingCommit {
     type Output = Result<(), Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        let mut state = self.shared.state();
-        match Shared::outcome(&state) {
-            Some(outcome) => Poll::Ready(outcome),
-            None => {
-                *state = State::Awaited(context.waker().clone());
-                Poll::Pending
-            }
+        let mut state = match self.state() {
+            Ok(state) => state,
+            Err(error) => return Poll::Ready(Err(error)),
+        };
+        if let State::Ended(outcome) = &*state {
+            return Poll::Ready(outcome.clone().map_err(error));
         }
+        *state = State::Awaited(context.waker().clone());
+        Poll::Pending
     }
 }
 

@@ -109,6 +109,22 @@ impl Handles {
         tx.unwrap().commit().unwrap();
     }
 
+    /// Forks with a commit pending: the thread that makes it durable is the parent's, so the child
+    /// must not wait for it.
+    fn fork_before_it_is_durable(&self) {
+        let tx = self.db.begin().unwrap();
+        tx.tree(&self.tree).put(&2_000_000, &1).unwrap();
+        let mut commit = Some(tx.commit_async().unwrap());
+        let status = in_a_fork(|| {
+            // It may have been durable before the fork.
+            if let Err(error) = commit.take().unwrap().wait() {
+                forked::<()>("wait", Err(error));
+            }
+        });
+        assert_eq!(status, 0);
+        commit.unwrap().wait().unwrap();
+    }
+
     /// Forks while another thread is in calls.
     fn fork_beside_a_writer(&self, path: &OsStr) {
         let over = AtomicBool::new(false);
@@ -124,6 +140,7 @@ impl Handles {
             });
             let ends = Ends(&over);
             (0..5).for_each(|round| self.fork(path, round));
+            (0..20).for_each(|_| self.fork_before_it_is_durable());
             drop(ends);
             let counted = worker.join().unwrap();
             assert_eq!(self.tree.get(&1_000_000).unwrap(), Some(counted));

@@ -354,7 +354,7 @@ impl Options {
         self.with_lab(change)
     }
 
-    /// Changes the options for measurements, which the engine itself needs without the feature, too.
+    /// Changes the options for measurements, which the engine itself needs without the feature.
     pub(crate) fn with_lab(mut self, change: impl FnOnce(&mut Lab)) -> Self {
         change(&mut self.lab);
         self
