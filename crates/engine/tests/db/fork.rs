@@ -205,7 +205,7 @@ fn the_child_of_a_fork_gets_errors_and_leaves_the_store_alone() {
     assert!(out.status.success() && text[0].contains("all done"), "{}: {text:?}", out.status);
     let db = Db::open(&path, options()).unwrap();
     let tree = db.tree::<u32, u32>("t").unwrap();
-    assert_eq!(tree.len().unwrap(), 500 + 1 + 5 + 20 + 1);
+    assert_eq!(tree.len().unwrap(), 500 + 1 + 5 + 20 + 1 + 1);
     assert!(db.check().unwrap().is_sound());
 }
 

@@ -121,7 +121,7 @@ fn a_transaction_in_no_closure_gets_a_handle_after_a_moment_while_a_drop_waits_f
 
 #[test]
 fn histories_of_readers_beside_drops_clears_and_creations_show_one_tree_to_each_transaction() {
-    let rounds = rounds(30, 150);
+    let rounds = rounds(6, 60);
     let (db, is_over, seen) = (store(), AtomicBool::new(false), AtomicU32::new(0));
     fill(&db, "a", 0);
     let read = |rng: &mut fastrand::Rng| {
