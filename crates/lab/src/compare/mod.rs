@@ -1,5 +1,4 @@
-//! Comparison of policies, or builds, by the rows of runs: the better one, and the certainty of
-//! that.
+//! Comparison of policies, or builds, by the rows of runs: the better one, and how certain that is.
 //!
 //! Rows become a [`Contest`]: values of one metric for each *contestant*, in each *setting* (trace,
 //! cache size, threads…) and each *replicate* of it. [`Outcome`] tests them pair by pair over the
