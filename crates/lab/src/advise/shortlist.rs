@@ -9,9 +9,10 @@ pub struct Candidate {
     pub strength: &'static str,
 }
 
-/// Policies that win on some workload, and policies that everybody knows. The list leaves out a
-/// policy if a better form of it is here (clocks and FIFO for LRU, CAR and CART for ARC, CLOCK-Pro
-/// for LIRS), if it needs parameters for each workload (LRFU, MQ), or if it stalls or pollutes.
+/// Policies that win on some workload, and policies that everybody knows. A policy is left out if a
+/// better form of it is here: LRU for clocks and FIFO, ARC for CAR and CART, LIRS for CLOCK-Pro.
+/// Policies that need parameters for each workload (LRFU, MQ) are left out, too, and so are
+/// policies that stall or pollute.
 pub const SHORTLIST: [Candidate; 9] = [
     Candidate {
         id: "lru",

@@ -33,7 +33,7 @@ pub struct Beside {
     /// p-value of a difference of at least the margin, by two one-sided tests and Holm's
     /// correction.
     pub p_alike: f64,
-    /// The verdict: [`Verdict::First`] if `policy` is better, [`Verdict::Second`] if the other one
+    /// The verdict: [`Verdict::First`] if `policy` is better, `Verdict::Second` if the other one
     /// is.
     pub verdict: Verdict,
 }

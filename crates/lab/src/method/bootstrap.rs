@@ -4,7 +4,7 @@ use millpond_base::Seed;
 
 use crate::interval::Interval;
 
-/// Number of resamples: the ends of a 95 % interval hardly depend on the seed with so many draws.
+/// Number of resamples: enough that the ends of a 95 % interval hardly depend on the seed.
 const RESAMPLES: usize = 10_000;
 
 /// Returns the length of blocks if the dependence is unknown: the cube root of the number of

@@ -346,7 +346,7 @@ impl Unit {
         all.to_string()
     }
 
-    /// Parses a text from [`Unit::describe`].
+    /// Parses a text that `describe` returned.
     ///
     /// # Errors
     /// [`UnitError::Description`].
