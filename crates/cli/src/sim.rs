@@ -90,7 +90,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_name = "FRAMES")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
-    /// Evict frames that only marked scans have referenced first, as live pools do
+    /// First evict frames that only marked scans have referenced, as live pools do
     #[arg(long)]
     scan_hints: bool,
     /// Add the misses relative to those of this policy (watt fig. 1)

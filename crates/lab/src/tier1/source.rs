@@ -182,7 +182,7 @@ impl Tier1 {
         while rule.lacking(frames, self.pool.free_frames()) > 0 && self.clean_one() {}
     }
 
-    /// If the pool is too dirty, writes victims and puts them into the free list until it is not.
+    /// Writes victims and puts them into the free list while the pool is too dirty.
     fn clean_until_below(&mut self) {
         let (rule, frames) = (self.options.cleaning, self.pool.frames());
         while rule.excess(frames, self.pool.dirty_pages()) > 0 && self.clean_one() {}
