@@ -36,20 +36,20 @@ pub(crate) struct Args {
     /// [default: 2%,5%,10%,20%,40%]
     #[arg(long, short, value_delimiter = ',', value_name = "SIZES")]
     size: Vec<Size>,
-    /// What a page write costs, in page reads
+    /// Cost of a page write, in page reads
     #[arg(long, default_value_t = 1.0, value_name = "W", value_parser = weight)]
     write_weight: f64,
-    /// Policies beside the shortlist
+    /// Policies to run beside the shortlist
     #[arg(long, short, value_name = "POLICIES")]
     policy: Vec<String>,
-    /// The policy that others are compared with
+    /// The policy that all others are compared with
     #[arg(long, default_value = POLICY_DEFAULT, value_name = "POLICY")]
     default: String,
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
     output: Output,
-    /// The same as --format json
+    /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
     /// No progress

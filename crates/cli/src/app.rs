@@ -25,35 +25,35 @@ struct App {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// See what Millpond does: the engine at work, policies on real traces, and a report
+    /// Show Millpond at work: the engine, policies on real traces, and a report
     Tour(tour::Args),
     /// List the replacement policies, their parameters and defaults
     Policies(list::Args),
     /// Simulate policies on traces
     Sim(Box<sim::Args>),
-    /// Say which policy suits a trace, and how sure that is
+    /// Advise a policy for a trace, and state how certain the advice is
     Advise(Box<advise::Args>),
-    /// Say how far policies are from the best one of each trace and size
+    /// Measure how far policies are from the best one of each trace and size
     Regret(Box<regret::Args>),
-    /// Look at traces, convert them, make them
+    /// Inspect, convert and generate traces
     Trace(trace::Args),
-    /// Say which of some policies, or of two builds, is better, and how sure that is
+    /// Compare policies or two builds: name the better one, and how certain that is
     Compare(Box<compare::Args>),
     /// Turn result directories into one page
     Report(Box<report::Args>),
     /// Measure the engine live: key-value, TPC-C, scans, ramp-up, ladders
     Bench(bench::Args),
-    /// Say where a workload's CPU time goes, component by component
+    /// Break a workload's CPU time down by component
     Breakdown(Box<bench::breakdown::Args>),
     /// Serve a file as a block device with a cache, over NBD
     Serve(Box<serve::Args>),
     #[command(flatten)]
     Store(store::Command),
-    /// Print what a shell needs to complete commands and options
+    /// Print the script with which a shell completes commands and options
     Completions(describe::completions::Args),
     /// Write manual pages, one for each command
     Man(describe::man::Args),
-    /// Print a part of the documentation that is made from the code
+    /// Print a part of the documentation that is generated from the code
     #[command(hide = true)]
     Reference(describe::reference::Args),
 }

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     how: How,
     #[command(flatten)]
     output: Output,
-    /// The same as --format json
+    /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
     /// Also write a page with tables and plots to this file
@@ -51,28 +51,28 @@ pub(crate) struct Args {
 /// How rows are compared.
 #[derive(clap::Args, Clone, Debug)]
 struct How {
-    /// What is compared: a column, or a sum as misses+2*writes [default: misses, or throughput]
+    /// Metric: a column, or a sum such as misses+2*writes [default: misses, or throughput]
     #[arg(long, value_name = "METRIC")]
     metric: Option<String>,
     /// Only these policies, separated by commas
     #[arg(long, short, value_name = "POLICIES")]
     policy: Vec<String>,
-    /// Only rows whose column has this value: --where figure=1.29
+    /// Only rows with this value in the column: --where figure=1.29
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     only_where: Vec<String>,
-    /// Compare all others with this policy, and not all pairs
+    /// Compare all others with this policy, instead of all pairs
     #[arg(long, value_name = "POLICY")]
     to: Option<String>,
-    /// Over what tests are made [default: what says most of what the rows have]
+    /// Dimension over which tests are made [default: the most informative one of the rows]
     #[arg(long, value_enum, value_name = "WHAT")]
     replicate: Option<ReplicateArg>,
-    /// Differences below this share are none
+    /// Differences below this share count as none
     #[arg(long, default_value = "1%", value_name = "SHARE")]
     margin: String,
-    /// The probability that any verdict is wrong
+    /// Probability that any verdict is wrong
     #[arg(long, default_value_t = 0.05, value_name = "P")]
     level: f64,
-    /// What `>`, `>>` and `=` count in Luan's scores: his α, β and γ
+    /// Weights of `>`, `>>` and `=` in Luan's scores: his α, β and γ
     #[arg(long, default_value = "1,2,0", value_name = "A,B,C")]
     weights: String,
 }
@@ -87,7 +87,7 @@ enum ReplicateArg {
     Block,
     /// Seeds of draws
     Seed,
-    /// Cache sizes, as Luan has it
+    /// Cache sizes, as in Luan's method
     Size,
 }
 

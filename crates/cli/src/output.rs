@@ -28,14 +28,14 @@ pub(crate) enum Form {
 /// Form and place of results.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Output {
-    /// In which form results are written
+    /// Form of the results
     #[arg(long, value_enum, default_value = "table", value_name = "FORM")]
     pub format: Form,
-    /// Write results to this file instead of standard output; it appears only once it is whole,
-    /// and what is finished before Ctrl-C or a failure is in FILE.partial
+    /// Write results to this file instead of standard output. The file appears only once it is
+    /// complete; Ctrl-C or a failure leaves the finished results in FILE.partial
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// All columns of a table, however wide the terminal is
+    /// Print all columns of a table, even beyond the width of the terminal
     #[arg(long)]
     pub wide: bool,
 }

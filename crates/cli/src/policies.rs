@@ -16,7 +16,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Only these, with every parameter and its default
+    /// Only these policies, with every parameter and its default
     #[arg(value_name = "POLICY")]
     policies: Vec<String>,
     #[command(flatten)]

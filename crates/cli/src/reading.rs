@@ -19,14 +19,14 @@ const PAGE_SIZE: &str = "4096";
 /// How traces are read.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Reading {
-    /// The traces' format, where detection fails
+    /// Format of the traces, if detection fails
     #[arg(long, value_name = "FORMAT")]
     trace_format: Option<String>,
-    /// Which column of CSV or Parquet is what: page=3,op=5. There are page or offset (bytes) or
-    /// sector (512 bytes), op, size or sectors, volume, kind, depth, reason, scan, lsn
+    /// Meaning of the columns of CSV or Parquet: page=3,op=5. The meanings are page or offset
+    /// (bytes) or sector (512 bytes), op, size or sectors, volume, kind, depth, reason, scan, lsn
     #[arg(long, value_name = "COLUMNS")]
     columns: Option<String>,
-    /// What words for operations mean, beside R, W, read, get, …: gets=R,cas=W,D=skip
+    /// Meanings of words for operations, beside R, W, read, get, …: gets=R,cas=W,D=skip
     #[arg(long, value_name = "OPS")]
     ops: Option<String>,
     /// Bytes per page, for byte ranges and for sizes in bytes

@@ -50,29 +50,29 @@ pub(crate) struct Args {
     /// Trace files
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
-    /// Policies, separated by commas; all: every one of a first tier that needs no future
+    /// Policies, separated by commas; all: every first-tier policy that needs no future
     #[arg(long, short, default_value = "all", value_name = "POLICIES")]
     policy: Vec<String>,
     /// Pool sizes, separated by commas: frames, bytes (64MiB) or % of the distinct pages
     #[arg(long, short, value_delimiter = ',', default_value = "2%,5%,10%,20%,40%")]
     #[arg(value_name = "SIZES")]
     size: Vec<Size>,
-    /// What a page write costs, in page reads
+    /// Cost of a page write, in page reads
     #[arg(long, default_value_t = 2.0, value_name = "W", value_parser = weight)]
     write_weight: f64,
-    /// Which cache: a buffer pool, or a second tier, where reads and writes of storage count
+    /// The cache: a buffer pool, or a second tier, where reads and writes of storage count
     #[arg(long, value_enum, default_value = "pool")]
     model: ModelArg,
-    /// How traces are held out: alternate ones, or none
+    /// Rule for holding traces out: alternate ones, or none
     #[arg(long, value_enum, default_value = "alternate", value_name = "RULE")]
     held_out: Rule,
     /// Run only one of the halves
     #[arg(long, value_enum, value_name = "HALF")]
     only: Option<Only>,
-    /// The policy whose 90th percentile the others' are set against, if it is among them
+    /// The policy with which 90th percentiles are compared, if it is among the policies
     #[arg(long, default_value = POLICY_DEFAULT, value_name = "POLICY")]
     against: String,
-    /// Rows for each trace, size and policy in place of the quantiles
+    /// Print rows for each trace, size and policy instead of quantiles
     #[arg(long)]
     cells: bool,
     /// Seeds of random choices, separated by commas: costs are means over them
@@ -81,7 +81,7 @@ pub(crate) struct Args {
     /// References that are not counted: a number, or % of the trace
     #[arg(long, default_value = "0", value_name = "N|%")]
     warmup: String,
-    /// Samples of the traces that intervals come from
+    /// Samples of the traces, from which intervals come
     #[arg(long, default_value_t = 2000, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(..=100_000))]
     draws: u32,
@@ -109,7 +109,7 @@ enum Rule {
 enum Only {
     /// Traces for choosing parameters
     Tuning,
-    /// Traces that are held out
+    /// Held-out traces
     HeldOut,
 }
 

@@ -22,13 +22,13 @@ pub(crate) struct Args {
     /// The page to write
     #[arg(long, short, default_value = "report.html", value_name = "FILE")]
     out: PathBuf,
-    /// Its heading
+    /// Heading of the page
     #[arg(long, default_value = "Page replacement, measured")]
     title: String,
     /// The policy that the heat map is relative to [default: tide, else watt, else the first one]
     #[arg(long, value_name = "POLICY")]
     relative_to: Option<String>,
-    /// Begin with a comparison of the policies, as `millpond compare` makes it, by a metric
+    /// Begin with a comparison of the policies by a metric, like `millpond compare`
     #[arg(long, value_name = "METRIC", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "")]
     compare: Option<String>,

@@ -49,35 +49,35 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where to listen: unix:PATH, or an address of this machine and a port, such as
+    /// Address to listen on: unix:PATH, or an address of this machine and a port, such as
     /// 127.0.0.1:10809; may be repeated
     #[arg(long, required = true, value_name = "ADDR")]
     nbd: Vec<Address>,
-    /// The file or block device to serve, which must be there: its length is the device's
+    /// The file or block device to serve; it must exist, and its length is the device's
     #[arg(long, value_name = "FILE")]
     backing: PathBuf,
-    /// A file for the cache, on a faster device; made if it is not there
+    /// A file for the cache, on a faster device; created if it is missing
     #[arg(long, value_name = "FILE")]
     cache: Option<PathBuf>,
-    /// Bytes of the cache's file at most
+    /// Maximum bytes of the cache's file
     #[arg(long, default_value = "1GiB", requires = "cache", value_name = "SIZE")]
     #[arg(value_parser = size_of)]
     cache_size: u64,
-    /// The cache's policy: any of `millpond policies` that needs no future
+    /// Policy of the cache: any of `millpond policies` that needs no future
     #[arg(long, default_value = "tq", requires = "cache", value_name = "POLICY")]
     policy: String,
-    /// What is written stays in the cache, and goes to the backing file later: the two are one
-    /// volume then, and the backing file alone is refused until it is served with this cache and
-    /// without this flag
+    /// Keep writes in the cache, and write them to the backing file later. The two are then one
+    /// volume, and the backing file alone is refused until it is served with this cache and without
+    /// this flag
     #[arg(long, requires = "cache", conflicts_with = "read_only")]
     write_back: bool,
     /// Bytes of a block, the unit of the cache: a power of two from 512 to 64KiB
     #[arg(long, default_value = "4KiB", value_name = "SIZE", value_parser = size_of)]
     block: u64,
-    /// Name of the export, which is the default one, too
+    /// Name of the export, which is also the default export
     #[arg(long, default_value = "disk", value_name = "NAME")]
     name: String,
-    /// Connections at once, at most
+    /// Maximum number of connections at a time
     #[arg(long, default_value_t = 16, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=4096))]
     connections: u16,
@@ -89,16 +89,16 @@ pub(crate) struct Args {
     /// machines
     #[arg(long, requires = "tls_key", value_name = "FILE")]
     tls_cert: Option<PathBuf>,
-    /// Its private key, a PEM file
+    /// Private key of the certificate, a PEM file
     #[arg(long, requires = "tls_cert", value_name = "FILE")]
     tls_key: Option<PathBuf>,
     /// Let only clients in that have a certificate of these roots, a PEM file
     #[arg(long, requires = "tls_cert", value_name = "FILE")]
     tls_ca: Option<PathBuf>,
-    /// Take no writes
+    /// Refuse writes
     #[arg(long)]
     read_only: bool,
-    /// Go through the operating system's page cache
+    /// Use the operating system's page cache
     #[arg(long)]
     buffered: bool,
     /// Seed of the policy's random choices

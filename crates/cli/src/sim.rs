@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long, short, required_unless_present = "curve", value_delimiter = ',')]
     #[arg(value_name = "SIZES")]
     size: Vec<String>,
-    /// Draw the miss-ratio curve: in one pass, exact for lru, opt and mru, sampled for others
+    /// Draw the miss-ratio curve in one pass: exact for lru, opt and mru, sampled for others
     #[arg(long, conflicts_with_all = [
         "warmup", "batch", "model", "shard", "tables", "charge_ghosts", "scan_hints",
         "resume", "relative_to", "threads",
@@ -68,7 +68,7 @@ pub(crate) struct Args {
     seed: Vec<u64>,
     #[command(flatten)]
     output: Output,
-    /// The same as --format json
+    /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
     #[command(flatten)]
@@ -76,11 +76,11 @@ pub(crate) struct Args {
     /// References that are not counted: a number, or % of the trace
     #[arg(long, default_value = "0", value_name = "N|%")]
     warmup: String,
-    /// Cut what is counted of each trace into N blocks with a row each, which `millpond compare`
-    /// can take as repetitions
+    /// Cut the counted part of each trace into N blocks with a row each, which `millpond compare`
+    /// can use as repetitions
     #[arg(long, default_value_t = 0, value_name = "N", conflicts_with = "curve")]
     blocks: u32,
-    /// Which cache: a buffer pool, or a second tier that counts read hits or reads and writes
+    /// The cache: a buffer pool, or a second tier that counts read hits or reads and writes
     #[arg(long, value_enum, default_value = "pool")]
     model: ModelArg,
     /// Shrink the cache by this many bytes for each ghost of an out queue
@@ -90,20 +90,20 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_name = "FRAMES")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
-    /// Let frames that only marked scans have referenced go first, as live pools do
+    /// First evict frames that only marked scans have referenced, as live pools do
     #[arg(long)]
     scan_hints: bool,
-    /// Add the misses relative to this policy's (watt fig. 1)
+    /// Add the misses relative to those of this policy (watt fig. 1)
     #[arg(long, value_name = "POLICY")]
     relative_to: Option<String>,
-    /// Page tables and ghosts as arrays over renumbered pages, or hashed
+    /// Representation of page tables and ghosts: arrays over renumbered pages, or hash tables
     #[arg(long, value_enum, default_value = "auto")]
     tables: TablesArg,
     /// Run only part I of N
     #[arg(long, value_name = "I/N")]
     shard: Option<String>,
-    /// Write a Parquet file for each trace and policy into this folder, and run only those whose
-    /// file is not there: with --shard, as a job array does. `report` and `compare` read the folder
+    /// Write a Parquet file for each trace and policy into this folder, and run only units without
+    /// a file: with --shard, as a job array does. `report` and `compare` read the folder
     #[arg(long, value_name = "DIR", conflicts_with_all = [
         "curve", "resume", "relative_to", "tables", "results", "no_results", "format", "json",
         "out",
@@ -112,13 +112,13 @@ pub(crate) struct Args {
     /// Threads; 0 is one per core
     #[arg(long, default_value_t = 0)]
     threads: usize,
-    /// Where result directories are created
+    /// Folder for result directories
     #[arg(long, default_value = "results", value_name = "DIR")]
     results: PathBuf,
-    /// Leave no result directory
+    /// Write no result directory
     #[arg(long)]
     no_results: bool,
-    /// Take rows of an earlier run with the same parameters, and run only what is missing
+    /// Take rows of an earlier run with the same parameters, and run only the missing ones
     #[arg(long)]
     resume: bool,
     /// No progress
@@ -149,7 +149,7 @@ impl ModelArg {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum TablesArg {
-    /// Dense, but for a single run over standard input
+    /// Dense, except for a single run over standard input
     Auto,
     /// Arrays
     Dense,

@@ -1,8 +1,8 @@
 //! CPU time by component before and after a change, from results of `millpond breakdown --json`.
 //!
-//! A component's time per transaction is a number of samples times the time per sample, so its
-//! error is that of the number ([`Interval::of_count`]). Drift of the machine between the runs is
-//! not included.
+//! A component's time per transaction is a number of samples times the time per sample. Its error
+//! is therefore the error of the number ([`Interval::of_count`]). Drift of the machine between the
+//! runs is not included.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use serde_json::Value as Json;
 
 use crate::interval::Interval;
 
-/// Value of `command` in a result of a breakdown.
+/// Value of the field `command` in a result of a breakdown.
 pub const COMMAND: &str = "breakdown";
 /// Name of the row of all components together.
 pub const ALL: &str = "all";
 
-/// Why two results cannot be put side by side.
+/// Reason why two results cannot be compared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BreakdownError {
@@ -28,7 +28,7 @@ pub enum BreakdownError {
         /// The operating system's error.
         error: std::io::Error,
     },
-    /// The file holds something else.
+    /// The file holds other data than a breakdown.
     #[error(
         "{}: {what}; a result of a breakdown is needed, as `millpond breakdown tpcc --json --out \
          FILE` writes it",
@@ -40,7 +40,7 @@ pub enum BreakdownError {
         /// The fault found in it.
         what: String,
     },
-    /// The results are of different workloads.
+    /// The results come from different workloads.
     #[error(
         "{} is of {}, and {} of {}: only the same workload can be compared",
         before.0.display(), before.1, after.0.display(), after.1
@@ -48,10 +48,10 @@ pub enum BreakdownError {
     Workloads {
         /// The first file and its workload.
         before: (PathBuf, String),
-        /// The second.
+        /// The second file and its workload.
         after: (PathBuf, String),
     },
-    /// No number of threads is in both.
+    /// No number of threads occurs in both results.
     #[error(
         "{} has runs with {} threads, and {} with {}: the same number has to be in both",
         before.0.display(), before.1, after.0.display(), after.1
@@ -59,17 +59,17 @@ pub enum BreakdownError {
     Threads {
         /// The first file and its numbers of threads.
         before: (PathBuf, String),
-        /// The second.
+        /// The second file and its numbers of threads.
         after: (PathBuf, String),
     },
 }
 
-/// The run with one number of threads.
+/// One run of a breakdown, with one number of threads.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Run {
     /// Microseconds per transaction that one sample represents.
     us: f64,
-    /// All samples.
+    /// Number of all samples.
     all: u64,
     /// Samples of each component.
     components: BTreeMap<String, u64>,
@@ -84,9 +84,9 @@ impl Run {
 /// A result of a breakdown.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Breakdown {
-    /// The file that it is from.
+    /// The file of the result.
     pub path: PathBuf,
-    /// The build that made it: its id, or its version only, if the file has no more.
+    /// The build that made the result: its id, or only its version if the file has no id.
     pub build: String,
     /// The parameters of the run.
     pub params: serde_json::Map<String, Json>,
@@ -97,7 +97,7 @@ impl Breakdown {
     /// Reads a result.
     ///
     /// # Errors
-    /// The file cannot be read, or holds something else.
+    /// The file cannot be read, or holds other data.
     pub fn read(path: &Path) -> Result<Breakdown, BreakdownError> {
         let text = std::fs::read(path)
             .map_err(|error| BreakdownError::Read { path: path.to_path_buf(), error })?;
@@ -141,7 +141,7 @@ impl Breakdown {
         Ok(Breakdown { path: path.to_path_buf(), build, params, runs: runs.collect() })
     }
 
-    /// The workload, and its data where the file has them.
+    /// Returns the workload, and its data where the file names them.
     pub fn workload(&self) -> String {
         let text = |name: &str| self.params.get(name).and_then(Json::as_str);
         let name = text("workload").unwrap_or("an unknown workload");
@@ -157,15 +157,15 @@ impl Breakdown {
 /// A component's CPU time per transaction before and after, in microseconds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Change {
-    /// Threads of the runs.
+    /// Number of threads of the runs.
     pub threads: u64,
-    /// The component, or [`ALL`].
+    /// Name of the component, or [`ALL`].
     pub component: String,
-    /// Before.
+    /// CPU time before the change.
     pub before: Interval,
-    /// After.
+    /// CPU time after the change.
     pub after: Interval,
-    /// The increase from before to after.
+    /// The increase from `before` to `after`.
     pub difference: Interval,
 }
 
@@ -175,7 +175,7 @@ impl Change {
         Change { threads, component: component.to_string(), before, after, difference }
     }
 
-    /// *less* or *more* where 0 is not in the difference's interval, else *open*.
+    /// Returns *less* or *more* if the difference's interval excludes 0, else *open*.
     pub fn verdict(&self) -> &'static str {
         match self.difference {
             Interval { high, .. } if high < 0.0 => "less",
@@ -185,11 +185,11 @@ impl Change {
     }
 }
 
-/// The changes of all components with each number of threads that both results have, the largest
-/// component first, followed by all components together.
+/// Returns the changes of all components for each number of threads that both results have: the
+/// largest component first, and all components together last.
 ///
 /// # Errors
-/// The results are of different workloads, or have no number of threads in common.
+/// The results come from different workloads, or have no number of threads in common.
 pub fn changes(before: &Breakdown, after: &Breakdown) -> Result<Vec<Change>, BreakdownError> {
     let both = |of: fn(&Breakdown) -> String| {
         ((before.path.clone(), of(before)), (after.path.clone(), of(after)))
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A result whose samples represent `us` each; a tenth of all were not assigned.
+    /// Returns a result whose samples represent `us` each; a tenth of all samples are unassigned.
     fn result(params: Json, us: f64, rows: &[(u64, &str, u64)]) -> Json {
         let row = |(threads, component, samples): &(u64, &str, u64)| {
             json!({

@@ -1,8 +1,8 @@
 //! Means and ratios with their 95 % confidence intervals.
 //!
-//! Two engines are compared by pairs of rounds that ran next to each other: a disturbance of the
-//! machine that is longer than a round affects both. Ratios are multiplicative, so the interval is
-//! Student's, over the logarithms, and its middle is the geometric mean.
+//! Two engines are compared by pairs of rounds that ran next to each other, because a disturbance
+//! longer than a round then affects both. Ratios are multiplicative, so the interval is Student's,
+//! over the logarithms, and its middle is the geometric mean.
 
 use std::fmt;
 
@@ -13,23 +13,23 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 pub struct Interval {
     /// The best estimate.
     pub mean: f64,
-    /// The lower end; equal to `mean` for a single value.
+    /// The lower end; equals `mean` for a single value.
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// Number of independent values behind it. A single value has no interval that shows its error.
-    /// 0 means that it is not from a few values, but from counts or many samples, so that the
-    /// normal distribution holds.
+    /// Number of independent values behind the interval. A single value has no interval that shows
+    /// its error. 0 means that the interval comes from counts or many samples, so that the normal
+    /// distribution holds.
     pub runs: u32,
 }
 
-/// Student's t quantile at 97.5 % for this number of degrees of freedom, at least 1.
+/// Returns Student's t quantile at 97.5 % for a number of degrees of freedom, at least 1.
 pub fn t_975(degrees: usize) -> f64 {
     let student = StudentsT::new(0.0, 1.0, degrees.max(1) as f64);
     student.map_or(Z_975, |student| student.inverse_cdf(0.975))
 }
 
-/// The value, and the ends in brackets, with as many decimals as are asked for, or three.
+/// Prints the value, and the ends in brackets, with the requested number of decimals or three.
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = f.precision().unwrap_or(3);
@@ -38,26 +38,27 @@ impl fmt::Display for Interval {
     }
 }
 
-/// The normal quantile at 97.5 %.
+/// The quantile of the normal distribution at 97.5 %.
 const Z_975: f64 = 1.959_964;
 
-/// Half widths beyond which nothing is left of a distribution.
+/// Half widths beyond which a distribution has no weight left.
 const FAR: f64 = 1e12;
 
 impl Interval {
-    /// A value of one run, which has no interval.
+    /// Returns the value of a single run, which has no interval.
     pub const fn single(mean: f64) -> Interval {
         Interval { mean, low: mean, high: mean, runs: 1 }
     }
 
-    /// A value that another run would repeat: a size in bytes, a count that no draw changes.
+    /// Returns a value that another run would repeat: a size in bytes, or a count without random
+    /// draws.
     pub const fn exact(mean: f64) -> Interval {
         Interval { mean, low: mean, high: mean, runs: 0 }
     }
 
-    /// The one-sided p-value of being above `bound`: the probability of this observation, or a more
-    /// extreme one, if the true value were `bound`. At most 0.025 if the whole interval is above
-    /// it; 1 for a single value.
+    /// Returns the one-sided p-value of being above `bound`: the probability of this observation,
+    /// or a more extreme one, if the true value were `bound`. It is at most 0.025 if the whole
+    /// interval is above the bound, and 1 for a single value.
     ///
     /// ```
     /// # use millpond_lab::interval::Interval;
@@ -69,7 +70,7 @@ impl Interval {
         self.p(self.mean > bound, bound)
     }
 
-    /// The one-sided p-value of being below `bound`.
+    /// Returns the one-sided p-value of being below `bound`.
     pub fn p_below(&self, bound: f64) -> f64 {
         self.p(self.mean < bound, bound)
     }
@@ -78,7 +79,7 @@ impl Interval {
         if self.runs == 1 || self.mean.is_nan() || bound.is_nan() {
             return 1.0;
         }
-        // Rounding can leave zero over zero.
+        // Rounding can leave zero divided by zero.
         let distance = Some(self.distance(bound)).filter(|d| !d.is_nan()).unwrap_or(0.0);
         let tail = match self.runs {
             _ if distance > FAR => 0.0,
@@ -91,8 +92,8 @@ impl Interval {
         if is_there { tail } else { 1.0 - tail }
     }
 
-    /// Distance of `bound` from the mean, in half widths of the interval on its side. The scale is
-    /// that on which the interval is symmetric: the logarithm for ratios and rates.
+    /// Returns the distance of `bound` from the mean, in half widths of the interval on that side.
+    /// The scale makes the interval symmetric: logarithmic for ratios and rates.
     fn distance(&self, bound: f64) -> f64 {
         let Interval { mean, low, high, .. } = *self;
         let end = if bound < mean { low } else { high };
@@ -111,22 +112,22 @@ impl Interval {
         }
     }
 
-    /// A count of independent events, as samples are (Poisson): the score interval.
+    /// Returns the score interval for a count of independent events, such as samples (Poisson).
     pub fn of_count(count: u64) -> Interval {
         let (n, z) = (count as f64, Z_975);
         let (middle, half) = (n + z * z / 2.0, z * (n + z * z / 4.0).sqrt());
         Interval { mean: n, low: (middle - half).max(0.0), high: middle + half, runs: 0 }
     }
 
-    /// The value and its ends times `factor`, which is not negative.
+    /// Returns the value and its ends times `factor`, which is not negative.
     #[must_use]
     pub fn times(&self, factor: f64) -> Interval {
         let Interval { mean, low, high, runs } = *self;
         Interval { mean: mean * factor, low: low * factor, high: high * factor, runs }
     }
 
-    /// The difference from an independent value: the squares of the distances to the ends are added
-    /// (Newcombe's method 10), so that neither has to be symmetric.
+    /// Returns the difference from an independent value. The squares of the distances to the ends
+    /// are added (Newcombe's method 10), so neither interval has to be symmetric.
     #[must_use]
     pub fn minus(&self, other: &Interval) -> Interval {
         let mean = self.mean - other.mean;
@@ -135,7 +136,7 @@ impl Interval {
         Interval { mean, low: mean - below, high: mean + above, runs: 0 }
     }
 
-    /// Mean and interval of independent values; `None` for none.
+    /// Returns mean and interval of independent values, or `None` without values.
     pub fn of(values: &[f64]) -> Option<Interval> {
         let n = values.len() as f64;
         if values.is_empty() {
@@ -151,9 +152,9 @@ impl Interval {
         Some(Interval { mean, low: mean - half, high: mean + half, runs })
     }
 
-    /// Mean and interval of independent rates or counts, never below zero: the interval of their
-    /// logarithms, placed around their mean. If one of them is zero there is no logarithm, and the
-    /// interval is cut off there. Values below zero are no rates: they get the interval of
+    /// Returns mean and interval of independent rates or counts, never below zero: the interval of
+    /// their logarithms, placed around their mean. A value of zero has no logarithm; the plain
+    /// interval is then cut off at zero. Negative values are not rates, and get the interval of
     /// [`Interval::of`].
     pub fn of_rates(values: &[f64]) -> Option<Interval> {
         let plain = Interval::of(values)?;
@@ -169,8 +170,8 @@ impl Interval {
         Some(Interval { low: around(log.low), high: around(log.high), ..plain })
     }
 
-    /// The ratio of paired values, `above[i] / below[i]`; `None` without a pair, or with a value
-    /// that is not positive.
+    /// Returns the ratio of paired values, `above[i] / below[i]`, or `None` without a pair, or with
+    /// a value that is not positive.
     pub fn of_ratios(above: &[f64], below: &[f64]) -> Option<Interval> {
         let pairs = above.iter().zip(below);
         let logs: Option<Vec<f64>> =
@@ -215,7 +216,7 @@ mod tests {
         let same = Interval::of_ratios(&[2.0, 4.0], &[1.0, 2.0]).unwrap();
         assert_eq!((same.p_above(1.9), same.p_above(2.1)), (0.0, 1.0));
         assert_eq!(Interval::exact(2.0).p_below(3.0), 0.0);
-        // Widths of a rounding error, and bounds within it.
+        // Widths of a rounding error, and bounds within such a width.
         let next = f64::from_bits(1.0f64.to_bits() + 1);
         let thin = Interval { mean: next, low: 1.0, high: 1.0 + 4.0 * (next - 1.0), runs: 3 };
         for bound in [0.0, 0.5, 1.0, next, 2.0, f64::MAX, f64::INFINITY, f64::NEG_INFINITY] {

@@ -4,11 +4,11 @@
 //! - [`tier1`]: a simulated buffer pool that makes storage-level traces.
 //! - [`tier2`]: the second-tier simulator, with its two models.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
-//! - [`compare`]: the better one of some policies or runs, and the certainty of that.
+//! - [`compare`]: comparison of policies or runs: the better one, and how certain that is.
 //! - [`advise`]: advice on the policy for a trace, in three lines.
 //! - [`breakdowns`]: CPU time by component before and after a change, from written results.
 //! - [`units`]: a sweep cut into parts for job arrays and clusters, each with a file of its own.
-//! - [`verdict`]: from intervals to *yes*, *no* or *open*, over the claims of a figure.
+//! - [`verdict`]: from intervals to *yes*, *no* or *open*, for the claims of a figure.
 //! - [`method`]: tests of significance for paired values, Luan's joint method, and regret.
 //! - [`interval`]: means and ratios with their 95 % confidence intervals.
 

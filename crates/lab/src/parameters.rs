@@ -12,7 +12,7 @@ pub(crate) const REPLICATE: Parameter = Parameter::new("replicate");
 pub(crate) const SCAN_HINTS: Parameter = Parameter::new("scan_hints");
 pub(crate) const SIZES: Parameter = Parameter::with_flag("sizes", "size");
 
-/// Advice for rows of which only some can be compared.
+/// Advice for rows of which only a part can be compared.
 pub(crate) const SELECT: Spelled = Spelled {
     rust: "pass only rows that agree in it",
     command_line: "choose among them with --where COLUMN=VALUE",

@@ -13,19 +13,19 @@ use crate::sim::{Cell, SimOptions, Simulation};
 use crate::tier1::{Tier1, Tier1Options};
 use crate::tier2::{Tier2Cell, Tier2Options, Tier2Simulation};
 
-/// A policy that cannot be run as asked.
+/// Reason why a policy cannot be run as asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
-    /// No policy has that id.
+    /// No policy has the given id.
     #[error("unknown policy '{id}'{hint}; {LISTED}")]
     Unknown {
-        /// The id that was asked for.
+        /// The requested id.
         id: String,
         /// "; did you mean …", or nothing.
         hint: String,
     },
-    /// A parameter that cannot be.
+    /// A parameter of the policy is wrong.
     #[error("policy '{id}': {error}")]
     Param {
         /// The policy.
@@ -33,15 +33,15 @@ pub enum PolicyError {
         /// The fault.
         error: ParamError,
     },
-    /// An offline policy where there is no future to give it.
+    /// An offline policy was requested where the future is unknown.
     #[error("policy '{0}' needs the future, which a stream has not: choose an online policy")]
     NeedsFuture(String),
-    /// Two policies with one id.
+    /// Two policies have the same id.
     #[error("policy '{0}' is registered already: choose another id")]
     Twice(String),
 }
 
-/// Names the metadata that a hit reaches, in words.
+/// Returns a name for the metadata that a hit reaches.
 pub fn hit_reaches(hit: Hit) -> &'static str {
     match hit {
         Hit::Nothing => "nothing",
@@ -62,12 +62,12 @@ pub struct Entry {
     pub hit: Hit,
     /// The policy's parameters.
     pub params: Vec<ParamInfo>,
-    /// `true` if it needs the future.
+    /// `true` if the policy needs the future.
     pub needs_future: bool,
-    /// `true` if it draws by its seed.
+    /// `true` if the policy draws random numbers, which its seed decides.
     pub is_random: bool,
     make: Make,
-    /// Of the simulations that call their policy through a pointer.
+    /// Host of the simulations that call the policy through a pointer.
     host: ErasedHost,
     values: Values,
     scaled: Scaled,
@@ -150,7 +150,7 @@ impl Entry {
         Ok(Box::new(Tier2Cell::of(self.info.id, host, options)))
     }
 
-    /// The value of each parameter under `spec`.
+    /// Returns the value of each parameter under `spec`.
     ///
     /// # Errors
     /// [`PolicyError::Param`].
@@ -158,8 +158,8 @@ impl Entry {
         (self.values)(spec).map_err(|e| self.param_error(e))
     }
 
-    /// Returns the policy for a sample that has this share of the pages: parameters that count
-    /// frames or references are scaled.
+    /// Returns the policy for a sample with this share of the pages: parameters that count frames
+    /// or references are scaled.
     ///
     /// # Errors
     /// [`PolicyError::Param`].
@@ -167,7 +167,7 @@ impl Entry {
         (self.scaled)(spec, share).map_err(|e| self.param_error(e))
     }
 
-    /// Returns the most ghosts that the policy keeps beside `frames` frames.
+    /// Returns the largest number of ghosts that the policy keeps beside `frames` frames.
     ///
     /// # Errors
     /// [`PolicyError::Param`].
@@ -187,21 +187,21 @@ struct Shipped(Registry);
 
 impl Visitor for Shipped {
     fn visit<P: Policy>(&mut self) {
-        // Cannot fail: both lists are the catalog.
+        // This cannot fail: both lists are the catalog.
         let host = erased_host_of(P::INFO.id).expect("a policy of the catalog");
         self.0.entries.push(Entry::of::<P>(host));
     }
 }
 
 impl Registry {
-    /// Every policy that ships with Millpond.
+    /// Returns a registry of every policy that ships with Millpond.
     pub fn builtin() -> Registry {
         let mut shipped = Shipped(Registry::default());
         visit_all(&mut shipped);
         shipped.0
     }
 
-    /// Adds a policy of the caller's own.
+    /// Adds a policy of the caller.
     ///
     /// # Errors
     /// [`PolicyError::Twice`].
@@ -213,15 +213,15 @@ impl Registry {
         Ok(self)
     }
 
-    /// All of them, in the order of the catalog.
+    /// Returns all policies, in the order of the catalog.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The policy called `id`.
+    /// Returns the policy called `id`.
     ///
     /// # Errors
-    /// [`PolicyError::Unknown`], with the nearest name there is.
+    /// [`PolicyError::Unknown`], with the nearest known name.
     pub fn find(&self, id: &str) -> Result<&Entry, PolicyError> {
         let found = self.entries.iter().find(|e| e.info.id == id);
         found.ok_or_else(|| {

@@ -51,18 +51,19 @@ enum What {
     YcsbRead,
     /// Updates of the same rows
     YcsbUpdate,
-    /// Inserts in random order, all of a thread's in one transaction: 24-byte keys, 150-byte values
+    /// Inserts in random order, all inserts of a thread in one transaction: 24-byte keys, 150-byte
+    /// values
     BulkInsert,
-    /// The same in transactions of --batch-rows rows
+    /// Inserts as in bulk-insert, in transactions of --batch-rows rows
     BatchInsert,
 }
 
 /// Transactions of TPC-C that run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum MixArg {
-    /// The specification's
+    /// The mix of the specification
     Standard,
-    /// With Payment in Delivery's place, as Gilbert ran it
+    /// Payment instead of Delivery, as Gilbert ran it
     Gilbert,
 }
 
@@ -72,17 +73,17 @@ enum MixArg {
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// What runs
+    /// The workload
     #[arg(value_enum, required = true)]
     what: Option<What>,
-    /// Threads that run the workload: one number or several, each a run of its own
+    /// Number of threads that run the workload; several numbers give a run each
     #[arg(long, short, value_delimiter = ',', default_value = "1", value_name = "N,…")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Vec<u32>,
-    /// Seconds that are sampled
+    /// Seconds of sampling
     #[arg(long, short, default_value = "10", value_name = "S")]
     seconds: f64,
-    /// Seconds before anything is sampled
+    /// Seconds of warm-up before the sampling
     #[arg(long, default_value = "1", value_name = "S")]
     warm_up: f64,
     /// Samples per second of a thread's CPU time
@@ -93,35 +94,35 @@ pub(crate) struct Args {
     #[arg(long, short, default_value_t = 1, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     warehouses: u32,
-    /// Transactions of TPC-C
+    /// Transaction mix of TPC-C
     #[arg(long, value_enum, default_value = "standard")]
     mix: MixArg,
-    /// Rows of YCSB, and those that are there before others are inserted
+    /// Rows of YCSB, and rows that are loaded before others are inserted
     #[arg(long, default_value_t = 1_000_000, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     rows: u64,
-    /// Rows of a transaction of batch-insert
+    /// Rows per transaction of batch-insert
     #[arg(long, default_value_t = 1_000, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     batch_rows: u64,
-    /// Rows as few as a hundredth, for trying things out
+    /// Use a hundredth of the rows, for trying things out
     #[arg(long)]
     tiny: bool,
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
     output: Output,
-    /// The same as --format json
+    /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
     /// Draw the components as bars into this HTML file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// List the N functions of each component that took most
+    /// List the N functions of each component that took the most time
     #[arg(long, default_value_t = 0, value_name = "N")]
     functions: usize,
-    /// Write call stacks as flame-graph programs read them; with several numbers of threads, those
-    /// of the last, as with the next two
+    /// Write call stacks for flame-graph programs. With several numbers of threads, this file and
+    /// those of the next two options are of the last run
     #[arg(long, value_name = "FILE")]
     folded: Option<PathBuf>,
     /// Write the profile for speedscope.app
@@ -137,7 +138,7 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand, Debug)]
 enum Command {
-    /// Put two results side by side: CPU time per transaction before and after a change
+    /// Compare two results: CPU time per transaction before and after a change
     Compare(compare::Args),
 }
 

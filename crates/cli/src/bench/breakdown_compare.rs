@@ -27,7 +27,7 @@ pub(super) struct Args {
     /// A result of `breakdown --json`
     #[arg(value_name = "BEFORE.json")]
     before: PathBuf,
-    /// Another one of the same workload
+    /// Another result of the same workload
     #[arg(value_name = "AFTER.json")]
     after: PathBuf,
     #[command(flatten)]

@@ -35,35 +35,35 @@ pub(crate) struct Args {
 enum Command {
     /// Key-value operations: lookups, updates, inserts, scans
     Ycsb(Box<YcsbCommand>),
-    /// TPC-C in full, its consistency checked after the run
+    /// TPC-C in full, with a consistency check after the run
     Tpcc(Box<TpccCommand>),
-    /// Two tables scanned without end, over pool sizes (leanstore VI-C)
+    /// Two tables scanned repeatedly, over pool sizes (leanstore VI-C)
     Scan(Box<scan::Args>),
-    /// Throughput over pool sizes, from all data in memory to a tenth of them
+    /// Throughput over pool sizes, from all data in memory to a tenth of the data
     Outgrow(Box<outgrow::Args>),
     /// A cold start on slow devices: throughput over time (leanstore VI-A)
     RampUp(Box<ramp_up::Args>),
     /// From a classic pool to no pool, step by step (leanstore fig. 7)
     Ladder(Box<contest::LadderArgs>),
-    /// What a home warehouse, touched memory and NUMA nodes bring (leanstore table I)
+    /// Effect of a home warehouse, touched memory and NUMA nodes (leanstore table I)
     Affinity(Box<contest::AffinityArgs>),
-    /// What locks and log cost: TPC-C without transactions, with locks, with a log, with both
+    /// Cost of locks and log: TPC-C without transactions, with locks, with a log, with both
     Acid(Box<contest::AcidArgs>),
     /// Durable commits of one row, beside the device's own synced writes
     Commits(Box<commits::Args>),
     /// A store through its life: one large transaction, small ones, reads, removals, shrinking
     Phases(Box<phases::Args>),
-    /// What log, locks, pool and a second thread cost, judged against bars (gilbert 2.1)
+    /// Cost of log, locks, pool and a second thread, judged against bars (gilbert 2.1)
     Overheads(Box<overheads::Args>),
-    /// How fast policies evict while nothing else runs (watt 6.4)
+    /// Eviction speed of policies while nothing else runs (watt 6.4)
     Evictors(Box<evictors::Args>),
-    /// Several keys looked up by one call, beside as many calls
+    /// Several keys looked up by one call, compared with single lookups
     Many(Box<many::Args>),
     /// Durable commits while pages are written in the background
     Pace(Box<pace::Args>),
-    /// How long an empty store takes to open, policy by policy
+    /// Time to open an empty store, policy by policy
     Opening(Box<opening::Args>),
-    /// Whether policies do live what they do simulated, and what a live pool changes
+    /// Comparison of live and simulated policies, and the effects of a live pool
     TwoWorlds(Box<two_worlds::Args>),
 }
 
@@ -123,7 +123,7 @@ struct Common {
     /// Record the page references of the measurement as a trace
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     record: Option<PathBuf>,
-    /// Record what the measurement asks of storage, as a trace for a second tier
+    /// Record the storage requests of the measurement, as a trace for a second tier
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     record_storage: Option<PathBuf>,
     /// Also record the references of operations that had to restart

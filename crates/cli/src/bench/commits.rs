@@ -30,13 +30,13 @@ pub(crate) struct Args {
     #[arg(long, short, value_delimiter = ',', default_value = "1,2,16", value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Vec<u32>,
-    /// When a commit is durable
+    /// Moment at which a commit is durable
     #[arg(long, value_enum, default_value = "sync")]
     durability: DurabilityArg,
-    /// Reads and writes in per cent of the transactions; each is of one row
+    /// Reads and writes in per cent of the transactions, each of one row
     #[arg(long, default_value = "0/100", value_name = "R/W")]
     mix: String,
-    /// Folder of store and probe
+    /// Folder of the store and the probe
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     folder: PathBuf,
     /// Rows of the table
@@ -54,10 +54,10 @@ pub(crate) struct Args {
     /// Seconds of the commits, and of the probe, in each round
     #[arg(long, short, default_value = "1", value_name = "S")]
     seconds: f64,
-    /// Seed of the rows that are drawn
+    /// Seed of the random choice of rows
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
-    /// Record bytes of the log's segments; several sizes take turns, and show ratios to the first
+    /// Record bytes of the log's segments; several sizes take turns, with ratios to the first
     #[arg(long, value_delimiter = ',', value_parser = crate::store::size_of, value_name = "SIZE")]
     log_segment: Vec<u64>,
     /// No live progress line

@@ -21,7 +21,7 @@ use crate::interrupt;
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Run")]
 struct Rounds {
-    /// Rounds: in each, every step runs once
+    /// Rounds; every step runs once in each
     #[arg(long, default_value_t = 9, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
@@ -67,7 +67,7 @@ enum Which {
     Tpcc,
     /// Key-value operations, by default lookups
     Ycsb,
-    /// One after the other
+    /// Both, one after the other
     Both,
 }
 
@@ -83,7 +83,7 @@ rounds, with 95 % intervals.";
 #[derive(clap::Args, Debug)]
 #[command(after_help = LADDER_EXAMPLES)]
 pub(crate) struct LadderArgs {
-    /// What is run
+    /// The workload
     #[arg(long, value_enum, default_value = "both")]
     workload: Which,
     /// Threads that run the workload

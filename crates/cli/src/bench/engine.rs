@@ -23,29 +23,29 @@ use crate::store::compression::CompressionArg;
 enum EngineArg {
     /// Trees on the buffer pool
     Pool,
-    /// The same trees on plain memory
+    /// Trees on plain memory
     Twin,
 }
 
 /// Something that is there or is not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Switch {
-    /// With it
+    /// Turned on
     On,
-    /// Without
+    /// Turned off
     Off,
 }
 
 /// When a commit is durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum DurabilityArg {
-    /// When it returns
+    /// When the commit returns
     Sync,
-    /// When it returns, after waiting a little for a group-commit batch
+    /// When the commit returns, after a short wait for a group-commit batch
     Group,
-    /// A moment after it returned
+    /// A moment after the commit returned
     Async,
-    /// As async, for loads
+    /// Like async, for loads
     Bulk,
 }
 
@@ -68,60 +68,60 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_enum, default_value = "pool")]
     engine: EngineArg,
     /// Size of the pool: bytes for everything (2GiB), frames (50000) or % of the loaded pages;
-    /// without it nothing is ever evicted
+    /// without a size nothing is ever evicted
     #[arg(long, value_name = "SIZE")]
     pool: Option<String>,
     /// Bytes of a page
     #[arg(long, default_value_t = PAGE_SIZE_DEFAULT, value_name = "BYTES")]
     page_size: u32,
-    /// How pages are compressed; in a store with a log
+    /// Compression of pages; needs a store with a log
     #[arg(long, value_enum, default_value = "none", value_name = "HOW")]
     compression: CompressionArg,
     /// The replacement policy: lean-evict, lru, 'watt(write_weight=2)'
     #[arg(long, short, default_value = POLICY_DEFAULT, value_name = "POLICY")]
     policy: String,
-    /// How the policy receives hits: auto, exact (a mutex for each hit) or batched
+    /// Delivery of hits to the policy: auto, exact (a mutex for each hit) or batched
     #[arg(long, default_value = "auto", value_name = "HOW")]
     hit_delivery: HitDelivery,
-    /// References by which the clock of policies that count them moves at once
+    /// Number of references per step of the clock, for policies that count references
     #[arg(long, default_value_t = 1, value_name = "N")]
     references_per_tick: u32,
-    /// How references become frames: swizzled or hashed
+    /// Translation of references into frames: swizzled or hashed
     #[arg(long, default_value = "swizzled", value_name = "HOW")]
     translation: TranslationMode,
-    /// How threads are kept apart: optimistic, latched, or none for one thread
+    /// Form of latching: optimistic, latched, or none for one thread
     #[arg(long, default_value = "optimistic", value_name = "HOW")]
     latching: LatchingMode,
-    /// When frames are used again: version or epoch
+    /// Rule for the reuse of frames: version or epoch
     #[arg(long, default_value = "version", value_name = "HOW")]
     reclamation: Reclamation,
-    /// Who evicts: worker, or threads(N)
+    /// Threads that evict: worker, or threads(N)
     #[arg(long, default_value = "worker", value_name = "WHO")]
     eviction: EvictionMode,
-    /// Victims that are looked for at once
+    /// Victims sought at once
     #[arg(long, value_name = "FRAMES")]
     batch: Option<u32>,
-    /// No thread that writes dirty pages in the background
+    /// Run no thread that writes dirty pages in the background
     #[arg(long)]
     no_background_writer: bool,
-    /// Make page cleaners of the eviction threads, which write victims as soon as more than this
-    /// share of the pool is dirty (li 2.1.1); needs --eviction threads(N)
+    /// Make the eviction threads page cleaners, which write victims as soon as more than this share
+    /// of the pool is dirty (li 2.1.1); needs --eviction threads(N)
     #[arg(long, value_name = "SHARE")]
     dirty_share: Option<Share>,
-    /// Clean pages that page cleaners keep ready to go, as a share of the pool
+    /// Clean pages that page cleaners keep ready for eviction, as a share of the pool
     #[arg(long, default_value = "1%", requires = "dirty_share", value_name = "SHARE")]
     free_list: Share,
     /// Let page cleaners write the dirty neighbours of a page with it, as MySQL does; needs
     /// --translation hashed
     #[arg(long, requires = "dirty_share")]
     flush_neighbours: bool,
-    /// Read ahead of misses that continue a sequence of page ids, as MySQL does: up to 8 pages that
-    /// follow in an extent of 64, and have the same parent (li 5.6.1.3)
+    /// Read ahead of misses that continue a sequence of page ids, as MySQL does: up to 8 following
+    /// pages of an extent of 64 that have the same parent (li 5.6.1.3)
     #[arg(long, conflicts_with = "no_background_writer")]
     readahead: bool,
-    /// When written pages are made durable: checkpoint, org (after each write), rec (after each
-    /// write for the log's sake) or range (deferred, by ranges); all but the first are in place
-    /// (li 4.4.1.2)
+    /// Rule for making written pages durable: checkpoint, org (after each write), rec (after each
+    /// write for the log's sake) or range (deferred, by ranges); all except checkpoint write pages
+    /// in place (li 4.4.1.2)
     #[arg(long, default_value = "checkpoint", value_name = "WHEN")]
     sync_mode: SyncMode,
     /// Put a second tier between pool and storage, with its cache in this file, which is removed
@@ -135,7 +135,7 @@ pub(crate) struct EngineArgs {
     /// The second tier's policy: tq, tq-io, t2-lru
     #[arg(long, default_value = "tq", requires = "second_tier", value_name = "POLICY")]
     second_tier_policy: String,
-    /// What is written stays in the second tier, and goes to storage later
+    /// Keep written pages in the second tier, and write them to storage later
     #[arg(long, requires = "second_tier")]
     second_tier_write_back: bool,
     /// Touch the pool's memory before the run
@@ -144,33 +144,35 @@ pub(crate) struct EngineArgs {
     /// Divide the pool among this many NUMA nodes, real or simulated
     #[arg(long, value_name = "N")]
     nodes: Option<u32>,
-    /// Where evicted pages go: memory, file:PATH, slow:nvme|sata|disk|array, or an export of an NBD
-    /// server, whose bytes are lost: nbd://HOST:PORT/EXPORT, nbd+unix:///EXPORT?socket=/PATH
+    /// Destination of evicted pages: memory, file:PATH, slow:nvme|sata|disk|array, or an export of
+    /// an NBD server: nbd://HOST:PORT/EXPORT, nbd+unix:///EXPORT?socket=/PATH; the export's bytes
+    /// are lost
     #[arg(long, default_value = "memory", value_name = "DEVICE")]
     device: DeviceSpec,
-    /// Slow the device down only once the warm-up is over, so that the pool is warm sooner; needs
-    /// --device slow:… and a pool without log and locks
+    /// Slow the device down only after the warm-up, so that the pool is warm sooner; needs --device
+    /// slow:… and a pool without log and locks
     #[arg(long)]
     fast_warm_up: bool,
-    /// Bypass the page cache: auto, on or off
+    /// Direct I/O, which bypasses the page cache: auto, on or off
     #[arg(long, default_value = "auto", value_name = "WHEN")]
     direct_io: DirectIo,
-    /// How I/O is submitted: auto, sync or uring
+    /// Submission of I/O: auto, sync or uring
     #[arg(long, default_value = "auto", value_name = "HOW")]
     submission: Submission,
-    /// Log what transactions change: beside the file of --device, else in memory. Without log and
-    /// locks, the default of all commands that measure but `breakdown`, there are trees and a pool
-    /// and no transactions
+    /// Log the changes of transactions: beside the file of --device, else in memory. Without log
+    /// and locks there are trees and a pool, but no transactions; that is the default of all
+    /// measuring commands except `breakdown`
     #[arg(long, value_enum)]
     log: Option<Switch>,
-    /// Let transactions lock what they read and write; as --log
+    /// Let transactions lock everything they read and write; the default is that of --log
     #[arg(long, value_enum)]
     locks: Option<Switch>,
-    /// When a logged transaction is durable
+    /// Moment at which a logged transaction is durable
     #[arg(long, value_enum)]
-    #[arg(help = "When a logged transaction is durable [default: async]")]
+    #[arg(help = "Moment at which a logged transaction is durable [default: async]")]
     durability: Option<DurabilityArg>,
-    /// Log that a recovery may have to read, about: checkpoints write pages to keep to it
+    /// Approximate amount of log that a recovery may have to read; checkpoints write pages to keep
+    /// to it
     #[arg(long, value_name = "SIZE", value_parser = crate::store::size_of)]
     log_gap: Option<u64>,
     /// Seed of data, workload and policy
@@ -318,11 +320,11 @@ pub(crate) struct RunArguments {
     /// Seconds of measurement
     #[arg(long, short, default_value = "10", value_name = "S")]
     seconds: f64,
-    /// Number of operations, instead of seconds: the same work each time
+    /// Number of operations, instead of seconds: every run does the same work
     #[arg(long, value_name = "N", conflicts_with = "seconds")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     operations: Option<u64>,
-    /// Seconds before anything is counted; by default 1, with --operations none
+    /// Seconds of warm-up before anything is counted; by default 1, with --operations none
     #[arg(long, value_name = "S")]
     warm_up: Option<f64>,
     /// Seconds between two points of the time series

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', default_value = "1", value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
     evictor_threads: Vec<u32>,
-    /// How much of the pool is evicted at a time, in per cent
+    /// Share of the pool that is evicted at a time, in per cent
     #[arg(long, default_value_t = 25, value_name = "%")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=90))]
     share: u32,

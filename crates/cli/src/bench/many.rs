@@ -26,25 +26,25 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 5_000_000, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     rows: u64,
-    /// Keys of a call, separated by commas
+    /// Keys per call, separated by commas
     #[arg(long, default_value = "32", value_name = "N,…", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     keys: Vec<u32>,
-    /// Keys that each way looks up in a round
+    /// Keys looked up in each way, per round
     #[arg(long, default_value_t = 200_000, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
     per_round: u32,
-    /// Memory of the store; default: a quarter of what the process may use
+    /// Memory of the store; default: a quarter of the memory that the process may use
     #[arg(long, value_name = "SIZE")]
     memory: Option<millpond_base::Size>,
-    /// Folder in which the store is created, and removed again
+    /// Folder in which the store is created and later removed
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     folder: PathBuf,
     /// Rounds
     #[arg(long, default_value_t = 9, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
-    /// Seed of keys and turns
+    /// Seed of keys and order
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
     /// No live progress line

@@ -25,14 +25,14 @@ policy, geometric means within rounds, with 95 % intervals.";
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Policies, separated by commas; ratios are to the first one. Default: all that run live,
+    /// Policies, separated by commas; ratios are to the first one. Default: all live policies,
     /// lean-evict first
     #[arg(long, value_name = "POLICIES")]
     policies: Option<String>,
-    /// Memory of each store; default: a quarter of what the process may use
+    /// Memory of each store; default: a quarter of the memory that the process may use
     #[arg(long, value_name = "SIZE")]
     memory: Option<millpond_base::Size>,
-    /// Folder in which the stores are created, and removed again
+    /// Folder in which the stores are created and later removed
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     folder: PathBuf,
     /// Rounds

@@ -39,12 +39,12 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', value_name = "SIZES")]
     #[arg(default_value = "100%,95%,90%,80%,65%,50%,35%,25%,20%,10%")]
     pools: Vec<String>,
-    /// Rounds: in each, every pool has its turn, cold; more than one give intervals
+    /// Rounds; every pool has a cold turn in each, and more than one round gives intervals
     #[arg(long, default_value_t = 1, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
-    /// Before each turn, read from the device alone for this many seconds, with as many threads:
-    /// share_of_device is the run's read rate over that one
+    /// Before each turn, only read from the device for this many seconds, with as many threads;
+    /// share_of_device is the run's read rate over the probe's
     #[arg(long, default_value = "0", value_name = "S")]
     probe: f64,
     #[command(flatten)]

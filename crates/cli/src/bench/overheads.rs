@@ -36,26 +36,26 @@ for the kernel's time.";
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Repetitions: in each, every arm runs once
+    /// Repetitions; every arm runs once in each
     #[arg(long, default_value_t = 5, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     repetitions: u32,
-    /// Seconds of each run; an arm with log or locks has one that is sampled between two of half
-    /// the time that are not
+    /// Seconds of each run; an arm with log or locks has one sampled run between two unsampled runs
+    /// of half the time
     #[arg(long, short, default_value = "5", value_name = "S")]
     seconds: f64,
-    /// Seconds before anything is counted
+    /// Seconds of warm-up before anything is counted
     #[arg(long, default_value = "1", value_name = "S")]
     warm_up: f64,
     /// Warehouses of TPC-C, with one thread and with two
     #[arg(long, short, default_value_t = 2, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     warehouses: u32,
-    /// Rows of YCSB, of a kilobyte
+    /// Rows of YCSB, one kilobyte each
     #[arg(long, default_value_t = 1_000_000, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     rows: u64,
-    /// Rows as few as a hundredth, for trying things out
+    /// Use a hundredth of the rows, for trying things out
     #[arg(long)]
     tiny: bool,
     /// No live progress line

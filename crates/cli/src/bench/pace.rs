@@ -50,10 +50,11 @@ pub(crate) struct Args {
     /// Log gap of the busy store
     #[arg(long, default_value = "64MiB", value_name = "SIZE", value_parser = crate::store::size_of)]
     log_gap: u64,
-    /// Rows that a writer changes beside the one that commits durably, per second; 0: no writer
+    /// Rows per second that a background writer changes, beside the writer that commits durably; 0:
+    /// no background writer
     #[arg(long, default_value_t = 20_000, value_name = "N")]
     background: u64,
-    /// Folder in which both stores are created, and removed again
+    /// Folder in which both stores are created and later removed
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     folder: PathBuf,
     /// Rounds
@@ -63,11 +64,11 @@ pub(crate) struct Args {
     /// Seconds of each store in each round
     #[arg(long, short, default_value = "4", value_name = "S")]
     seconds: f64,
-    /// Milliseconds of a slice of the time series
+    /// Milliseconds per slice of the time series
     #[arg(long, default_value_t = 100, value_name = "MS")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=60_000))]
     slice: u64,
-    /// Seed of rows and turns
+    /// Seed of rows and order
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
     /// No live progress line

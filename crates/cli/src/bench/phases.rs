@@ -47,63 +47,64 @@ that write, of one read in 32 in phases that read. The store is removed at the e
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Rows that are loaded
+    /// Rows to load
     #[arg(long, default_value_t = Plan::published().rows, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     rows: u64,
-    /// Phases, separated by commas; all without it. Without `load` the rows are inserted in
-    /// transactions of 1000, and that is not measured
+    /// Phases, separated by commas; default: all. Without `load` the rows are inserted in
+    /// transactions of 1000, which is not measured
     #[arg(long, value_delimiter = ',', value_name = "PHASES")]
     phases: Vec<Phase>,
-    /// Numbers of threads that read, separated by commas
+    /// Numbers of reading threads, separated by commas
     #[arg(long, short, value_delimiter = ',', default_value = "1,4,8,16,32", value_name = "N,…")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Vec<u32>,
-    /// Rounds of the phases that can be repeated: those that commit small transactions, or read
+    /// Rounds of the repeatable phases, which commit small transactions or read
     #[arg(long, default_value_t = Plan::published().rounds, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
-    /// Transactions of `single`, in each round
+    /// Transactions of `single` in each round
     #[arg(long, default_value_t = Plan::published().singles, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     singles: u64,
-    /// Transactions of `batch` and of `async-batch`, in each round
+    /// Transactions of `batch` and of `async-batch` in each round
     #[arg(long, default_value_t = Plan::published().batches, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     batches: u64,
-    /// Rows of each of these
+    /// Rows per transaction of `batch` and of `async-batch`
     #[arg(long, default_value_t = Plan::published().batch_rows, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     batch_rows: u64,
-    /// Transactions of `async-single`, in each round
+    /// Transactions of `async-single` in each round
     #[arg(long, default_value_t = Plan::published().async_singles, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     async_singles: u64,
-    /// Rows that `read` looks up, in each round, all threads together
+    /// Rows that `read` looks up in each round, over all threads
     #[arg(long, default_value_t = Plan::published().reads, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     reads: u64,
-    /// Ranges that `range` reads, in each round, all threads together
+    /// Ranges that `range` reads in each round, over all threads
     #[arg(long, default_value_t = Plan::published().ranges, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     ranges: u64,
-    /// Rows of each range
+    /// Rows per range
     #[arg(long, default_value_t = Plan::published().range_rows, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     range_rows: u64,
-    /// Memory of the store; default: a quarter of what the process may use
+    /// Memory of the store; default: a quarter of the memory that the process may use
     #[arg(long, value_name = "SIZE", value_parser = crate::store::size_of)]
     memory: Option<u64>,
-    /// How pages are compressed
+    /// Compression of pages
     #[arg(long, value_enum, default_value = "none", value_name = "HOW")]
     compression: CompressionArg,
-    /// Log that a recovery may have to read, about: checkpoints write pages to keep to it
+    /// Approximate amount of log that a recovery may have to read; checkpoints write pages to keep
+    /// to it
     #[arg(long, value_name = "SIZE", value_parser = crate::store::size_of)]
     log_gap: Option<u64>,
-    /// Folder in which the store is made, and removed again
+    /// Folder in which the store is created and later removed
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     folder: PathBuf,
-    /// Seed of the rows, and of those that are read
+    /// Seed of all rows and of the rows to read
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
     /// No live progress line

@@ -16,10 +16,10 @@ use crate::output::{Form, Output, apart, write_whole};
 pub struct ResultArgs {
     #[command(flatten)]
     output: Output,
-    /// The same as --format json
+    /// Short for --format json
     #[arg(long, conflicts_with_all = ["format", "csv"])]
     json: bool,
-    /// The same as --format csv
+    /// Short for --format csv
     #[arg(long, conflicts_with = "format")]
     csv: bool,
     /// Draw a plot into this HTML file

@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Pool sizes, separated by commas; % are shares of the loaded pages
     #[arg(long, default_value = "5%,10%,20%,40%", value_delimiter = ',', value_name = "SIZES")]
     pools: Vec<String>,
-    /// Let the scans say that they are scans: their pages leave the pool first
+    /// Mark the scans as scans: their pages leave the pool first
     #[arg(long)]
     scan_hints: bool,
     #[command(flatten)]

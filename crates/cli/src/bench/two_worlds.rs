@@ -33,7 +33,7 @@ over that of the row 'none'.";
 pub(crate) struct Args {
     #[command(flatten)]
     workload: YcsbArgs,
-    /// Policies, separated by commas; all: every one that runs live
+    /// Policies, separated by commas; all: every policy that runs live
     #[arg(long, short, value_name = "POLICIES")]
     #[arg(default_value = "random,fifo,lru,clock,sorting-lru,2q,arc,lirs,lean-evict,watt")]
     policy: String,
@@ -43,10 +43,10 @@ pub(crate) struct Args {
     /// Bytes of a page
     #[arg(long, default_value_t = 4096, value_name = "BYTES")]
     page_size: u32,
-    /// Operations that count, after half as many to warm up
+    /// Operations that count; half as many run before them as warm-up
     #[arg(long, default_value_t = 200_000, value_name = "N")]
     operations: u64,
-    /// Threads of the distortion 'threads'; by default as many as there are cores, at least 2
+    /// Threads of the distortion 'threads'; default: the number of cores, at least 2
     #[arg(long, short, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,

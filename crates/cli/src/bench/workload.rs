@@ -13,7 +13,7 @@ use crate::error::Failure;
 enum ShapeArg {
     /// 8-byte keys, 120-byte values, uniform reads (leanstore VI-B)
     Leanstore,
-    /// The same rows, Zipf 0.9, 10 % updates (watt 6.2)
+    /// The rows of leanstore, Zipf 0.9, 10 % updates (watt 6.2)
     Watt,
     /// 10-byte keys, ten fields of 100 bytes, Zipf 0.99 (gilbert 2.3.1.1)
     Gilbert,
@@ -21,7 +21,7 @@ enum ShapeArg {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum DistributionArg {
-    /// All rows alike
+    /// All rows equally often
     Uniform,
     /// Zipf, exact
     Zipf,
@@ -33,9 +33,9 @@ enum DistributionArg {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum LoadArg {
-    /// In the order of the keys, by bulk load
+    /// In key order, by bulk load
     Ascending,
-    /// Row by row in a random order
+    /// Row by row, in random order
     Random,
 }
 
@@ -43,14 +43,14 @@ enum LoadArg {
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Workload")]
 pub(crate) struct YcsbArgs {
-    /// Preset of rows, distribution and operations; the flags below change it
+    /// Preset of rows, distribution and operations; the following options change it
     #[arg(long, value_enum, default_value = "leanstore")]
     shape: ShapeArg,
     /// Rows to load
     #[arg(long, default_value_t = 1_000_000, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     rows: u64,
-    /// Which rows are chosen
+    /// Distribution of the chosen rows
     #[arg(long, value_enum)]
     distribution: Option<DistributionArg>,
     /// The exponent of the distribution
@@ -71,10 +71,10 @@ pub(crate) struct YcsbArgs {
     #[arg(long, default_value_t = 100, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     scan_rows: u32,
-    /// How rows are loaded
+    /// Order in which rows are loaded
     #[arg(long, value_enum, default_value = "random")]
     load: LoadArg,
-    /// Look at the first word of a value only, instead of copying it
+    /// Read only the first word of a value, instead of copying it
     #[arg(long)]
     touch: bool,
     /// Check every value that is read
@@ -136,7 +136,7 @@ impl YcsbArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum ScaleArg {
-    /// The specification's
+    /// The sizes of the specification
     Full,
     /// A hundredth of the rows, for trying things out
     Tiny,
@@ -180,7 +180,7 @@ impl TpccScale {
 pub(crate) struct TpccArgs {
     #[command(flatten)]
     pub scale: TpccScale,
-    /// Each thread keeps to one warehouse
+    /// Keep each thread to one warehouse
     #[arg(long)]
     affinity: bool,
     /// Payments by customers of another warehouse, in per cent

@@ -12,7 +12,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The folder; it is made if it is not there, and pages of the same names are replaced
+    /// The folder; it is created if it is missing, and pages of the same names are replaced
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

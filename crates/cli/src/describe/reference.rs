@@ -11,13 +11,13 @@ use crate::output::print;
 enum Part {
     /// Every command and its options
     Commands,
-    /// What a store counts
+    /// Metrics of a store
     Metrics,
 }
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Which part
+    /// The part
     #[arg(value_enum, value_name = "PART")]
     part: Part,
 }

@@ -26,7 +26,7 @@ A store that a program has open is backed up by that program, while it goes on: 
 pub(crate) struct Args {
     #[command(flatten)]
     store: StoreArgs,
-    /// The new file; nothing may have that name
+    /// The new file; the name must be free
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     /// Memory for pages

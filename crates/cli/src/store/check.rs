@@ -39,10 +39,10 @@ pub(crate) struct Args {
     /// List this many problems at most
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     max_problems: usize,
-    /// Bytes of a page, where the file is too damaged to tell
+    /// Bytes of a page, if the file is too damaged to tell
     #[arg(long, value_name = "SIZE", value_parser = page_size)]
     page_size: Option<PageSize>,
-    /// Do not recover a store that was not closed: check the file alone
+    /// Check only the file of a store that was not closed, without recovering it
     #[arg(long)]
     unrecovered: bool,
     #[command(flatten)]

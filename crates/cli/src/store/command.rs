@@ -14,29 +14,29 @@ pub(crate) enum Command {
     Get(entry::GetArgs),
     /// Write an entry into a store
     Put(entry::PutArgs),
-    /// Remove an entry, or all whose keys begin with a prefix, from a store
+    /// Remove an entry, or all entries with a key prefix, from a store
     Del(entry::DelArgs),
-    /// Print entries of a store, those of a tree in the order of their keys
+    /// Print entries of a store; those of a tree are in key order
     Scan(scan::Args),
     /// List the trees, hash indexes and heaps of a store
     Trees(trees::Args),
-    /// Describe a store: of a running one its statistics, of a closed one its trees
+    /// Describe a store: statistics of a running store, trees of a closed one
     Stat(stat::Args),
-    /// Show what a running store does, each second: rates, waits, log and pool
+    /// Show the activity of a running store, each second: rates, waits, log and pool
     Top(top::Args),
-    /// Write a store as text, also one that is damaged
+    /// Write a store as text, even if it is damaged
     Dump(dump::Args),
-    /// Make a store from a dump
+    /// Create a store from a dump
     Load(load::Args),
     /// Look for damage in a store, page by page
     Check(check::Args),
     /// Copy a store to a new file
     Backup(backup::Args),
-    /// Give the free end of a store's files back
+    /// Release the free end of a store's files
     Shrink(shrink::Args),
-    /// Give a store what its second tier has of it
+    /// Write the pages that a second tier still holds into their store
     Destage(destage::Args),
-    /// Make a store whole after its process or machine stopped
+    /// Restore a consistent store after its process or machine stopped
     Recover(recover::Args),
     /// Print the records of a store's log
     Log(log::Args),

@@ -5,10 +5,10 @@ use millpond::Compression;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub(crate) enum CompressionArg {
-    /// They are not
+    /// No compression
     #[default]
     None,
-    /// With LZ4, page by page
+    /// LZ4, page by page
     Lz4,
 }
 

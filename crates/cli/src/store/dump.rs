@@ -32,9 +32,9 @@ what was lost is reported on standard error; exit code 1 if anything was, or may
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum DumpForm {
-    /// Key, tab, value; with escapes
+    /// Key, tab, value, with escapes
     Text,
-    /// The same in hexadecimal
+    /// Key, tab, value, in hexadecimal
     Hex,
     /// One JSON object per line
     Json,
@@ -48,19 +48,19 @@ pub(crate) struct Args {
     /// Only this tree, hash index or heap
     #[arg(long, short, value_name = "NAME", conflicts_with = "salvage")]
     tree: Option<String>,
-    /// How keys and values are written
+    /// Form of keys and values
     #[arg(long, value_enum, default_value = "text", value_name = "FORM")]
     format: DumpForm,
     /// Do not show entries as literals of their types: bytes only, and a smaller dump
     #[arg(long)]
     bytes: bool,
-    /// Write to this file, which appears only once it is whole
+    /// Write to this file, which appears only once it is complete
     #[arg(long, short, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// Save what is intact in a store that cannot be opened
+    /// Save the intact parts of a store that cannot be opened
     #[arg(long)]
     salvage: bool,
-    /// Bytes of a page, where the file is too damaged to tell
+    /// Bytes of a page, if the file is too damaged to tell
     #[arg(long, value_name = "SIZE", value_parser = page_size, requires = "salvage")]
     page_size: Option<PageSize>,
     /// Memory for pages

@@ -27,14 +27,14 @@ const GET_EXAMPLES: &str = "Examples:
 pub(crate) struct GetArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// The key; of a heap, the number of a record
+    /// The key, or the number of a heap's record
     #[arg(allow_hyphen_values = true)]
     key: String,
     #[command(flatten)]
     tree: TreeArgs,
     #[command(flatten)]
     notation: Notation,
-    /// Write the value's bytes as they are, and no end of line
+    /// Write the value's bytes unchanged, without an end of line
     #[arg(long, conflicts_with = "json")]
     raw: bool,
     /// Write one JSON object
@@ -113,9 +113,9 @@ Of a heap, `new` appends a record and prints its number.";
 /// Structures that `put --create` can create.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Kind {
-    /// A tree: keys in their order
+    /// A tree: keys in order
     Tree,
-    /// A hash index: keys in no order
+    /// A hash index: keys without order
     Hash,
     /// A heap: records with numbers
     Heap,
@@ -126,26 +126,26 @@ enum Kind {
 pub(crate) struct PutArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// The key; of a heap, the number of a record to replace, or `new`
+    /// The key, or for a heap the number of a record to replace, or `new`
     #[arg(allow_hyphen_values = true)]
     key: String,
     /// The value
     #[arg(allow_hyphen_values = true, required_unless_present = "value_file")]
     value: Option<String>,
-    /// Take the value from this file, as it is
+    /// Take the value unchanged from this file
     #[arg(long, value_name = "PATH", conflicts_with = "value")]
     value_file: Option<PathBuf>,
     #[command(flatten)]
     tree: TreeArgs,
     #[command(flatten)]
     notation: Notation,
-    /// Write nothing if the key is there already, and fail
+    /// Fail without a write if the key exists
     #[arg(long, conflicts_with = "value_file")]
     if_absent: bool,
-    /// Make the store, and the tree, if they are not there
+    /// Create the store and the tree if they are missing
     #[arg(long)]
     create: bool,
-    /// What to make
+    /// Kind of structure to create
     #[arg(long, value_enum, default_value = "tree", requires = "create")]
     kind: Kind,
     /// Bytes of a page of a new store: 4KiB to 64KiB
@@ -285,10 +285,10 @@ const DEL_EXAMPLES: &str = "Examples:
 pub(crate) struct DelArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// The key; of a heap, the number of a record
+    /// The key, or the number of a heap's record
     #[arg(allow_hyphen_values = true, required_unless_present = "prefix")]
     key: Option<String>,
-    /// Remove all entries whose keys begin so
+    /// Remove all entries with keys that begin with this prefix
     #[arg(long, conflicts_with = "key")]
     prefix: Option<String>,
     #[command(flatten)]

@@ -31,13 +31,13 @@ pub(crate) struct Args {
     /// The dump, in any form; - is standard input
     #[arg(value_name = "DUMP", default_value = "-")]
     dump: PathBuf,
-    /// Load into a store that exists; entries of the same key are replaced
+    /// Load into an existing store; entries of the same key are replaced
     #[arg(long)]
     add: bool,
     /// Bytes of a page of the new store: 4KiB to 64KiB
     #[arg(long, value_name = "SIZE", value_parser = size_of, conflicts_with = "add")]
     page_size: Option<u64>,
-    /// How pages of the new store are compressed
+    /// Compression of pages of the new store
     #[arg(long, value_enum, value_name = "HOW", conflicts_with = "add")]
     compression: Option<CompressionArg>,
     /// Memory for pages

@@ -22,13 +22,13 @@ The store must not be in use. Nothing is changed. Positions (LSNs) are bytes of 
 pub(crate) struct Args {
     #[command(flatten)]
     store: StoreArgs,
-    /// Begin at this position, where a record begins
+    /// Begin at this position, which must be the beginning of a record
     #[arg(long, value_name = "LSN")]
     from: Option<u64>,
     /// Only the records of this transaction
     #[arg(long, value_name = "ID")]
     tx: Option<u64>,
-    /// This many records at most
+    /// Maximum number of records
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     limit: usize,
     #[command(flatten)]

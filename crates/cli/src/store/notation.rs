@@ -28,14 +28,14 @@ enum Form<T> {
 /// Requested forms of keys and values.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Notation {
-    /// Form of keys: text, hex, or a type such as u64 or '(String, u32)'. By default the type that
-    /// the store knows, or text
+    /// Form of keys: text, hex, or a type such as u64 or '(String, u32)'. The default is the type
+    /// that the store knows, or text
     #[arg(long, value_name = "TYPE", value_parser = form::<KeyType>)]
     key_type: Option<Form<KeyType>>,
-    /// Form of values, likewise
+    /// Form of values, like --key-type
     #[arg(long, value_name = "TYPE", value_parser = form::<ValueType>)]
     value_type: Option<Form<ValueType>>,
-    /// Keys and values in hexadecimal: the same as --key-type hex --value-type hex
+    /// Keys and values in hexadecimal: short for --key-type hex --value-type hex
     #[arg(long, conflicts_with_all = ["key_type", "value_type"])]
     hex: bool,
 }

@@ -32,10 +32,10 @@ Exit code 0: the store is whole; 1: it is not, and no file was changed by --salv
 pub(crate) struct Args {
     #[command(flatten)]
     store: StoreArgs,
-    /// Change nothing: recover in memory, which must hold all pages that change
+    /// Change nothing: recover in memory, which must hold all changed pages
     #[arg(long, short = 'n')]
     dry_run: bool,
-    /// If the log is damaged, cut it off there: what was committed behind is lost
+    /// Cut a damaged log off at the damage: later commits are lost
     #[arg(long)]
     salvage: bool,
     /// Memory for the recovery

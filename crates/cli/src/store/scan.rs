@@ -34,22 +34,22 @@ pub(crate) struct Args {
     store: StoreArgs,
     #[command(flatten)]
     tree: TreeArgs,
-    /// Only keys that begin so
+    /// Only keys with this prefix
     #[arg(long, value_name = "KEY", conflicts_with_all = ["from", "to"])]
     prefix: Option<String>,
-    /// From this key on
+    /// Lower end of the scan, including this key
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     from: Option<String>,
-    /// Up to, and without, this key
+    /// Upper end of the scan, excluding this key
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     to: Option<String>,
-    /// This many entries at most
+    /// Maximum number of entries
     #[arg(long, short = 'n', value_name = "COUNT")]
     limit: Option<u64>,
-    /// From the largest key down
+    /// Scan from the largest key down
     #[arg(long, short)]
     reverse: bool,
-    /// Print how many entries there are, not the entries
+    /// Print the number of entries instead of the entries
     #[arg(long)]
     count: bool,
     /// Print keys only

@@ -28,13 +28,13 @@ A closed store is read in full, to count its pages and rows.";
 pub(crate) struct Args {
     #[command(flatten)]
     store: StoreArgs,
-    /// Print again every second, until Ctrl-C, or the store is closed
+    /// Print again every second, until Ctrl-C or the close of the store
     #[arg(long, short)]
     watch: bool,
-    /// Prometheus' text format; of a running store, or of its last numbers
+    /// Print Prometheus' text format, of a running store or its last numbers
     #[arg(long, conflicts_with_all = ["json", "format", "out"])]
     prometheus: bool,
-    /// The same as --format json
+    /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
     #[command(flatten)]

@@ -23,14 +23,14 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the result directory and the report go
+    /// Folder for the result directory and the report
     #[arg(long, default_value = "results", value_name = "DIR")]
     results: PathBuf,
-    /// Make the store in this folder and leave it there, as tour.mp; without it, in the system's
-    /// temporary folder, for the time of the tour
+    /// Create the store in this folder and leave it there, as tour.mp; by default it is in the
+    /// system's temporary folder, for the time of the tour
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Little data and few policies: shows that everything works, and measures nothing
+    /// Use little data and few policies: shows that everything works, and measures nothing
     #[arg(long)]
     quick: bool,
     /// No progress

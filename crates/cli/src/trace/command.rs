@@ -27,7 +27,7 @@ enum Command {
     Stat(stat::Args),
     /// Write a trace in another format
     Convert(ConvertArgs),
-    /// Make a synthetic trace, or a storage-level trace from a page trace
+    /// Generate a synthetic trace, or a storage-level trace from a page trace
     Gen(Box<generate::Args>),
     /// Print the first references
     Head(HeadArgs),
@@ -44,7 +44,7 @@ struct ConvertArgs {
     from: PathBuf,
     /// The file to write: .parquet, .csv, .txt or oracleGeneral, all but Parquet with .gz or .zst
     to: PathBuf,
-    /// The format to write, where the name does not say it
+    /// Format to write, if the name does not tell it
     #[arg(long, value_name = "FORMAT")]
     to_format: Option<String>,
     #[command(flatten)]
@@ -58,7 +58,7 @@ struct ConvertArgs {
 struct HeadArgs {
     /// The trace; - is standard input
     trace: PathBuf,
-    /// How many references
+    /// Number of references
     #[arg(long, short = 'n', default_value_t = 10)]
     lines: usize,
     #[command(flatten)]

@@ -27,17 +27,17 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The generator; without one they are listed
+    /// The generator; without one, all generators are listed
     generator: Option<String>,
-    /// Its parameters: name=value
+    /// Parameters of the generator: name=value
     params: Vec<String>,
     /// The file to write: .parquet, .csv, .txt or oracleGeneral, all but Parquet with .gz or .zst
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// The format to write, where the name does not say it
+    /// Format to write, if the name does not tell it
     #[arg(long, value_name = "FORMAT")]
     to_format: Option<String>,
-    /// Seed: the same one gives the same trace
+    /// Seed: equal seeds give equal traces
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// No progress
@@ -59,13 +59,14 @@ struct Tier1Args {
     /// Size of the buffer pool: frames, or bytes
     #[arg(long, value_name = "SIZE", requires = "from")]
     pool: Option<String>,
-    /// Its replacement policy
+    /// Replacement policy of the buffer pool
     #[arg(long, default_value = "lru", value_name = "POLICY", requires = "from")]
     policy: String,
     /// Dirty share above which page cleaners write (REPLACE)
     #[arg(long, default_value = "50%", value_name = "SHARE", requires = "from")]
     dirty: Share,
-    /// Logical writes between the oldest update that is not durable and the newest (RECOV)
+    /// Maximum number of logical writes between the oldest update that is not durable and the
+    /// newest (RECOV)
     #[arg(long, value_name = "WRITES", value_parser = clap::value_parser!(u64).range(1..))]
     #[arg(requires = "from")]
     lsn_gap: Option<u64>,

@@ -9,8 +9,8 @@ pub struct Course {
     pub policy: String,
     /// Frames.
     pub size: u32,
-    /// Counters at the end of the trace; with several seeds, those of the first one.
+    /// Counters at the end of the trace, of the first seed if there are several.
     pub counts: Counts,
-    /// Page reads and page writes of each part of the trace, the means over the seeds.
+    /// Page reads and page writes of each part of the trace, as means over the seeds.
     pub parts: Vec<[f64; 2]>,
 }

@@ -1,4 +1,4 @@
-//! Comparing courses part by part, as `compare` does.
+//! Comparison of courses, part by part, with the tests of `compare`.
 
 use super::course::Course;
 use super::options::AdviseOptions;
@@ -10,13 +10,14 @@ use crate::interval::Interval;
 use crate::sim::Recorded;
 use crate::table::Table;
 
-/// Returns the cost of a course in each part from its second on: the first is warm-up. Half a read
-/// is added, so that a part without I/O still has ratios.
+/// Returns the cost of a course in each part from the second on, because the first part is warm-up.
+/// Each cost includes half a read, so that a part without I/O still has ratios.
 fn costs(course: &Course, weight: f64) -> impl Iterator<Item = f64> {
     course.parts[1..].iter().map(move |[reads, writes]| reads + weight * writes + 0.5)
 }
 
-/// The policies in the order of their first appearance, each with the mean logarithm of its costs.
+/// Returns the policies in the order of their first appearance, each with its mean logarithmic
+/// cost.
 fn means(courses: &[Course], weight: f64) -> Vec<(String, f64)> {
     let mut all: Vec<(String, f64, usize)> = Vec::new();
     for course in courses {
@@ -30,7 +31,7 @@ fn means(courses: &[Course], weight: f64) -> Vec<(String, f64)> {
     all.into_iter().map(|(policy, sum, count)| (policy, sum / count.max(1) as f64)).collect()
 }
 
-/// Costs as rows of a run, of all policies but the bound.
+/// Returns the costs as rows of a run, for all policies except the bound.
 fn rows(courses: &[Course], weight: f64, has_bound: bool) -> Table {
     let mut table = Table::new(["policy", "size", "block", "cost"]);
     for course in courses.iter().filter(|course| has_bound || course.policy != BOUND) {
@@ -44,7 +45,7 @@ fn rows(courses: &[Course], weight: f64, has_bound: bool) -> Table {
     table
 }
 
-/// Compares all policies with one, corrected by Holm over them.
+/// Compares all policies with the policy `to`, with Holm's correction over them.
 fn beside(rows: &Table, to: &str) -> Result<Vec<Beside>, CompareError> {
     let run = Run { name: "advise".to_string(), rows: rows.clone() };
     let contest = Contest::of(&[run], Some(Metric::parse("cost")?), &[])?;
@@ -65,8 +66,8 @@ fn beside(rows: &Table, to: &str) -> Result<Vec<Beside>, CompareError> {
     Ok(outcome.pairs.iter().map(of).collect())
 }
 
-/// Returns the cheapest of the policies that are better than the default when all are corrected
-/// together, or the default if there is none.
+/// Returns the cheapest policy that is better than the default after Holm's correction over all
+/// candidates, or the default if there is none.
 fn choice(order: &[(String, f64)], default: &str, beside: &[Beside]) -> String {
     let is_better = |policy: &String| {
         beside.iter().any(|one| one.policy == *policy && one.verdict == Verdict::First)
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
     use crate::sim::Counts;
 
-    /// A course whose parts cost a common base times `factor`, with a little noise in each part.
+    /// Returns a course whose parts cost a common base times `factor`, with a little noise in each.
     fn course(policy: &str, factor: f64, noise: f64, seed: u64) -> Course {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut part = |at: usize| {
@@ -164,7 +165,7 @@ mod tests {
         let (choice, all) = judged(&[("arc", 1.1, 0.02), ("2q", 0.99, 0.6)]);
         assert_eq!(all.iter().map(|one| one.verdict).next(), Some(Verdict::Second));
         assert_eq!(choice, "watt", "cheaper, but not shown to be: {all:?}");
-        // The bound is no candidate.
+        // The bound is not a candidate.
         assert_eq!(judged(&[("opt", 0.5, 0.0), ("arc", 0.9, 0.02)]).0, "arc");
     }
 
@@ -178,7 +179,7 @@ mod tests {
             choice(&means(&courses, 1.0), "watt", &all) != "watt"
         };
         let left = (0..60).filter(|round| noisy(*round)).count();
-        // 2.5 % of 60 are 1.5: six would be far beyond that.
+        // Chance alone would give 1.5 of 60 (2.5 %): six would be far beyond that.
         assert!(left <= 5, "{left} of 60");
     }
 }

@@ -16,47 +16,47 @@ use crate::registry::{PolicyError, Registry};
 use crate::sim::{Counts, Recorded, SimOptions, Stalled};
 use crate::sweep::Room;
 
-/// Parts that a trace is cut into; the first is warm-up.
+/// Number of parts that a trace is cut into; the first part is warm-up.
 const PARTS: usize = 31;
-/// References of a part at least.
+/// Minimum number of references in a part.
 const PART_MIN: usize = 50;
-/// Seeds of policies that draw.
+/// Seeds for policies that draw random numbers.
 const SEEDS: [u64; 3] = [1, 2, 3];
 
-/// Why there is no advice.
+/// Reason why there is no advice.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdviseError {
-    /// The trace.
+    /// The trace could not be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// A policy that cannot be.
+    /// The registry has no such policy, or the policy cannot run here.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// A policy's text.
+    /// The text of a policy could not be parsed.
     #[error(transparent)]
     Param(#[from] ParamError),
     /// A policy found no victim.
     #[error(transparent)]
     Stalled(#[from] Stalled),
-    /// Too few references for advice.
+    /// The trace has too few references for advice.
     #[error(
         "{name} has {references} references: too few for advice, which takes {} at least",
         PARTS * PART_MIN
     )]
     Short {
-        /// The trace.
+        /// Name of the trace.
         name: String,
-        /// Number of its references.
+        /// Number of references in the trace.
         references: u64,
     },
-    /// No size is left to run.
+    /// No pool size is left to run.
     #[error("{0}")]
     Size(String),
-    /// A price of page writes that is no price.
+    /// The price of a page write is out of range.
     #[error("a write costs 0 to 1000000 reads, and not {0}")]
     Weight(f64),
-    /// Courses that cannot be compared.
+    /// The courses cannot be compared.
     #[error(transparent)]
     Compare(#[from] CompareError),
     /// The observer asked to stop.
@@ -65,9 +65,9 @@ pub enum AdviseError {
 }
 
 /// Runs the shortlist, the default and OPT over a trace and judges them. Scans that the trace marks
-/// are hints, as they are in a pool, for all policies but those that know the future. `watch`
-/// receives the share that is done, and returns `true` to continue. The reader's notes stay with
-/// the caller: [`Source::notes`].
+/// are hints, as in a pool, for all policies except those that know the future. `watch` receives
+/// the finished share, and returns `true` to continue. The reader's notes stay with the caller:
+/// [`Source::notes`].
 ///
 /// # Errors
 /// [`AdviseError`].
@@ -104,7 +104,7 @@ pub fn advise(
         let room = room.add(&entry.info, u64::from(*size));
         room.map_err(|error| AdviseError::Size(error.to_string()))?;
     }
-    // As many cells at a time as keep the cores busy, so that a request to stop is noticed.
+    // Enough cells at a time to keep the cores busy, and few enough to notice a request to stop.
     for some in cells.chunks(room.at_once(rayon::current_num_threads() * 2)) {
         if !watch(some[0].0, courses.len() as f64 / cells.len() as f64) {
             return Err(AdviseError::Stopped);
@@ -119,7 +119,8 @@ pub fn advise(
     Ok(judge(&trace, courses, &sizes, options)?)
 }
 
-/// The default first, then the shortlist and the requested policies, then OPT as a bound.
+/// Returns the policies to run: the default, the shortlist, the requested ones, and OPT as the
+/// bound.
 fn policies(registry: &Registry, options: &AdviseOptions) -> Result<Vec<String>, AdviseError> {
     let mut all = vec![Spec::parse(&options.default)?];
     let weighted = (options.write_weight != 1.0).then_some(options.write_weight);
@@ -134,7 +135,7 @@ fn policies(registry: &Registry, options: &AdviseOptions) -> Result<Vec<String>,
         all.extend(Spec::parse_list(more)?);
     }
     all.push(Spec::parse("opt")?);
-    // A policy with spelled-out parameters may equal another one with its defaults.
+    // Spelled-out parameters may equal the defaults, so two texts can name one policy.
     let mut known = Vec::new();
     let mut texts: Vec<String> = Vec::new();
     for spec in all {
@@ -153,12 +154,12 @@ fn check_sizes(options: &AdviseOptions) -> Result<(), AdviseError> {
     checked.map_err(|error| AdviseError::Size(error.to_string()))
 }
 
-/// Fewest frames of a pool whose size is chosen here.
+/// Fewest frames of a pool size that is chosen here.
 const FRAMES_MIN: u32 = 16;
 
 fn sizes(trace: &Recorded, options: &AdviseOptions) -> Result<Vec<u32>, AdviseError> {
     let mut sizes: Vec<u32> = match options.sizes.is_empty() {
-        // Below a fiftieth nothing helps, above two fifths everything does.
+        // Below a fiftieth of the pages no policy helps; above two fifths every policy does.
         true => [2.0, 5.0, 10.0, 20.0, 40.0]
             .iter()
             .map(|percent| trace.frames(*percent))
@@ -196,7 +197,7 @@ fn course(
 ) -> Result<Course, AdviseError> {
     let spec = Spec::parse(policy)?;
     let entry = registry.find(&spec.id)?;
-    // A bound that followed hints would be no bound.
+    // The bound ignores scan hints: with them it would no longer be a lower bound.
     let scan_hints = !entry.needs_future;
     let mut runs: Vec<(Counts, Vec<[f64; 2]>)> = Vec::new();
     for seed in SEEDS {
@@ -232,7 +233,7 @@ fn course(
     Ok(Course { policy: policy.to_string(), size, counts: runs[0].0, parts })
 }
 
-/// Returns the position at which a part begins.
+/// Returns the position of the first reference of a part.
 fn edge(trace: &Recorded, part: usize) -> usize {
     trace.batch.len() * part / PARTS
 }
@@ -243,7 +244,8 @@ mod tests {
 
     use super::*;
 
-    /// A marked scan that repeats over 40 pages, and one new page after each four.
+    /// Returns a trace with a marked scan that repeats over 40 pages, and a new page after every
+    /// four.
     fn scanned() -> Recorded {
         let mut batch = Batch::default();
         for at in 0..4000u64 {

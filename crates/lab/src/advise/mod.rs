@@ -1,11 +1,11 @@
 //! Advice on the policy for a trace: a shortlist, run and judged.
 //!
-//! One number per policy and size, and a winner by half a per mille, would promise too much:
+//! A single number per policy and size, with a winner by half a per mille, would promise too much:
 //! another hour of the same workload gives another order. The trace is therefore cut into parts,
-//! the blocks of a comparison ([`crate::compare`]). Each policy is compared with the default by a
-//! block bootstrap, corrected by Holm over the candidates. Another policy is advised only if it is
+//! the blocks of a comparison ([`crate::compare`]). A block bootstrap compares each policy with the
+//! default, and Holm's correction covers all candidates. Another policy is advised only if it is
 //! better after that. The advice also names the policies that are shown to be alike within the
-//! margin, and those that stay open.
+//! margin, and the policies that stay open.
 
 mod course;
 mod judge;

@@ -7,18 +7,19 @@ use millpond_base::Size;
 pub struct AdviseOptions {
     /// The default policy, with which the others are compared.
     pub default: String,
-    /// Policies beside the shortlist.
+    /// Policies to run beside the shortlist.
     pub more: Vec<String>,
-    /// Pool sizes; if empty, sizes that make sense for the trace.
+    /// Pool sizes; if empty, sizes are chosen for the trace.
     pub sizes: Vec<Size>,
-    /// Bytes of a page, for sizes in bytes.
+    /// Bytes per page, for sizes in bytes.
     pub page_size: u64,
     /// Cost of a page write, in page reads.
     pub write_weight: f64,
 }
 
 impl AdviseOptions {
-    /// Compares with `default` at sizes that make sense, with a write as expensive as a read.
+    /// Returns the options for a comparison with `default`, at sizes chosen for the trace, with a
+    /// write as expensive as a read.
     pub fn new(default: &str) -> AdviseOptions {
         AdviseOptions {
             default: default.to_string(),

@@ -1,17 +1,18 @@
-//! The policies that are worth trying, and why.
+//! The policies that are worth trying, each with a reason.
 
 /// A policy of the shortlist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate {
     /// Id of the policy.
     pub id: &'static str,
-    /// The workloads where it wins, as the end of a sentence that begins with its name.
+    /// The workloads where the policy wins, as the end of a sentence that begins with its name.
     pub strength: &'static str,
 }
 
-/// Policies that win somewhere, and those that everybody knows. Left out are policies of which
-/// another one here is a better form (clocks and FIFO of LRU, CAR and CART of ARC, CLOCK-Pro of
-/// LIRS), those that need parameters for each workload (LRFU, MQ), and those that stall or pollute.
+/// Policies that win on some workload, and policies that everybody knows. A policy is left out if a
+/// better form of it is here: LRU for clocks and FIFO, ARC for CAR and CART, LIRS for CLOCK-Pro.
+/// Policies that need parameters for each workload (LRFU, MQ) are left out, too, and so are
+/// policies that stall or pollute.
 pub const SHORTLIST: [Candidate; 9] = [
     Candidate {
         id: "lru",
@@ -48,7 +49,7 @@ pub const SHORTLIST: [Candidate; 9] = [
     },
 ];
 
-/// A policy that is left off the list for the memory it keeps, and that may be the default.
+/// Policy that is off the list because of the memory it keeps, and that may still be the default.
 pub(super) const LEAN: Candidate = Candidate {
     id: "lean-evict",
     strength: "does nothing at all on a hit: what fits in memory runs at the speed of memory",

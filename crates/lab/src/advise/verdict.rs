@@ -1,4 +1,4 @@
-//! The advice: three lines, and the table that they are derived from.
+//! The advice: three lines, and the table behind them.
 
 use super::course::Course;
 use super::shortlist::{LEAN, SHORTLIST};
@@ -7,7 +7,7 @@ use crate::interval::Interval;
 use crate::sweep::OPTIONS;
 use crate::table::{Table, Value};
 
-/// Policy that knows the future, and is no candidate.
+/// Policy that knows the future, and is therefore the bound instead of a candidate.
 pub(super) const BOUND: &str = "opt";
 
 /// A policy's place in the comparison, over all sizes.
@@ -15,9 +15,9 @@ pub(super) const BOUND: &str = "opt";
 pub struct Standing {
     /// The policy with its parameters.
     pub policy: String,
-    /// Its cost over the cost of the best policy.
+    /// Cost of the policy over the cost of the best policy.
     pub over_best: Option<Interval>,
-    /// Its cost over the cost of the default.
+    /// Cost of the policy over the cost of the default.
     pub over_default: Option<Interval>,
 }
 
@@ -26,47 +26,49 @@ pub struct Standing {
 pub struct Beside {
     /// The policy with its parameters.
     pub policy: String,
-    /// Its cost over the cost of the other policy.
+    /// Cost of the policy over the cost of the other policy.
     pub over: Interval,
-    /// The p-value of a difference, two-sided, by Holm over all candidates.
+    /// Two-sided p-value of a difference, after Holm's correction over all candidates.
     pub p: f64,
-    /// The p-value of a difference of the margin or more, by two one-sided tests and Holm.
+    /// p-value of a difference of at least the margin, by two one-sided tests and Holm's
+    /// correction.
     pub p_alike: f64,
-    /// The verdict: `policy` is better ([`Verdict::First`]), or the other one is.
+    /// The verdict: [`Verdict::First`] if `policy` is better, `Verdict::Second` if the other one
+    /// is.
     pub verdict: Verdict,
 }
 
-/// The outcome: the best policy, and its lead.
+/// The outcome of a request for advice: the best policy, and its lead.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Advice {
-    /// The trace.
+    /// Name of the trace.
     pub trace: String,
-    /// Number of its references.
+    /// Number of references in the trace.
     pub references: u64,
-    /// Number of its distinct pages.
+    /// Number of distinct pages in the trace.
     pub pages: u64,
-    /// The share of its references that write.
+    /// Share of the references that write.
     pub write_share: f64,
-    /// The share of its pages that are referenced once.
+    /// Share of the pages that are referenced once.
     pub once_share: f64,
-    /// `true` if the trace marks scans. They are hints then, as in a pool, for all policies but the
-    /// bound.
+    /// `true` if the trace marks scans. Marked scans are hints, as in a pool, for all policies
+    /// except the bound.
     pub has_scans: bool,
-    /// Frames of the pools.
+    /// Sizes of the pools, in frames.
     pub sizes: Vec<u32>,
     /// Cost of a page write, in page reads.
     pub write_weight: f64,
     /// The default policy.
     pub default: String,
-    /// The policy to take: the default where no other one is better.
+    /// The policy to take: the default, unless another policy is better.
     pub choice: String,
-    /// The candidates beside the default.
+    /// The candidates, each compared with the default.
     pub beside_default: Vec<Beside>,
-    /// The candidates beside the choice.
+    /// The candidates, each compared with the choice.
     pub beside_choice: Vec<Beside>,
-    /// All policies, the cheapest first; `opt`, which knows the future, is among them.
+    /// All policies, the cheapest first, including `opt`, which knows the future.
     pub standings: Vec<Standing>,
-    /// Every policy at every size.
+    /// The course of every policy at every size.
     pub courses: Vec<Course>,
 }
 
@@ -74,7 +76,7 @@ fn percent(ratio: f64) -> f64 {
     (ratio - 1.0) * 100.0
 }
 
-/// `12.3 % less (10.0 to 14.1)`.
+/// Formats a ratio as a difference: `12.3 % less (10.0 to 14.1)`.
 fn difference(ratio: Option<Interval>) -> String {
     let Some(r) = ratio else { return "as much".to_string() };
     match r.mean < 1.0 {
@@ -90,21 +92,20 @@ fn difference(ratio: Option<Interval>) -> String {
 }
 
 impl Advice {
-    /// Returns the policies that the choice was not shown to be better than; the choice itself is
-    /// first.
+    /// Returns the choice, followed by the policies that the choice was not shown to beat.
     pub fn ties(&self) -> Vec<&str> {
         let others = self.beside_choice.iter().filter(|one| one.verdict != Verdict::Second);
         let others = others.map(|one| one.policy.as_str());
         std::iter::once(self.choice.as_str()).chain(others).collect()
     }
 
-    /// Returns the candidates with this verdict beside the choice.
+    /// Returns the candidates that have this verdict when compared with the choice.
     pub fn with(&self, verdict: Verdict) -> Vec<&str> {
         let those = self.beside_choice.iter().filter(|one| one.verdict == verdict);
         those.map(|one| one.policy.as_str()).collect()
     }
 
-    /// The advice in three lines: the policy to take, its certainty, and the reason.
+    /// Returns the advice in three lines: the policy to take, its certainty, and the reason.
     pub fn lines(&self) -> [String; 3] {
         [self.what(), self.how_sure(), self.why()]
     }
@@ -190,8 +191,9 @@ impl Advice {
         )
     }
 
-    /// Page reads and page writes over the default's, in percent, all sizes together; none where
-    /// the default has none.
+    /// Returns page reads and page writes in percent of the default's, over all sizes together. The
+    /// result is `None` if the default reads nothing, and its second part is `None` if the default
+    /// writes nothing.
     fn traded(&self, policy: &str) -> Option<(f64, Option<f64>)> {
         let sum = |policy: &str, kind: usize| -> f64 {
             let own = self.courses.iter().filter(|course| course.policy == policy);
@@ -204,7 +206,7 @@ impl Advice {
         Some((share(0)?, share(1)))
     }
 
-    /// A row for each policy and size, in the order of the standings.
+    /// Returns a row for each policy and size, in the order of the standings.
     pub fn table(&self) -> Table {
         let mut table = Table::new([
             "policy",
@@ -253,8 +255,8 @@ impl Advice {
         ]
     }
 
-    /// A row for each policy: its cost over the best one, its reads and writes in percent of the
-    /// default's, and its hits in percent at each size.
+    /// Returns a row for each policy: its cost over the best policy's, its reads and writes in
+    /// percent of the default's, and its hits in percent at each size.
     pub fn summary(&self) -> Table {
         let sizes: Vec<String> =
             self.sizes.iter().map(|size| format!("hits % at {size}")).collect();

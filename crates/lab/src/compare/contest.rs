@@ -12,9 +12,9 @@ use crate::table::{Table, Value, short_names};
 /// The rows of one run, with its name.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Name of the run: that of its directory.
+    /// Name of the run, which is the name of its directory.
     pub name: String,
-    /// Its rows.
+    /// The rows of the run.
     pub rows: Table,
 }
 
@@ -25,23 +25,23 @@ const AXES: [&str; 21] = [
     "gap",
 ];
 
-/// Dimension of repetition, over which tests are made.
+/// Dimension of repetition; tests are made over its units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Replicate {
-    /// Runs of an experiment, which take turns.
+    /// Runs of an experiment that take turns.
     Repetition,
-    /// Seeds of a policy's draws.
+    /// Seeds of a policy's random draws.
     Seed,
-    /// Blocks of a trace, which depend on their neighbours.
+    /// Blocks of a trace; neighbouring blocks depend on each other.
     Block,
     /// Traces.
     Trace,
-    /// Cache sizes, as Luan has it; those of one trace are not independent.
+    /// Cache sizes, as in Luan's method; the sizes of one trace are not independent.
     Size,
 }
 
 impl Replicate {
-    /// All of them, the most informative first.
+    /// All replicates, the most informative first.
     pub const ALL: [Replicate; 5] = [
         Replicate::Repetition,
         Replicate::Trace,
@@ -50,7 +50,8 @@ impl Replicate {
         Replicate::Seed,
     ];
 
-    /// The columns that number it; the first one that the rows have is used.
+    /// Returns the columns that number the replicate's units; the first column that the rows have
+    /// is used.
     fn columns(self) -> &'static [&'static str] {
         match self {
             Replicate::Repetition => &["repetition"],
@@ -61,7 +62,7 @@ impl Replicate {
         }
     }
 
-    /// Number of units from which it is chosen unasked.
+    /// Returns the number of units at which the replicate is chosen by default.
     fn enough(self) -> usize {
         match self {
             Replicate::Repetition | Replicate::Trace | Replicate::Seed => 3,
@@ -83,18 +84,18 @@ impl fmt::Display for Replicate {
     }
 }
 
-/// Place of a measurement: the replicate's columns, and the setting without them.
+/// Place of a measurement: the columns of the replicate, and the columns of the setting.
 type Place = BTreeMap<&'static str, String>;
 
 /// The values of one metric.
 #[derive(Clone, Debug)]
 pub struct Contest {
-    /// The metric that is compared.
+    /// The metric of the values.
     pub metric: Metric,
     /// The contestants: policies with their parameters, or runs, or both.
     pub contestants: Vec<String>,
-    /// Copies among the traces: each trace that holds the references of another one, mapped to that
-    /// one. Both count as one trace.
+    /// Copies among the traces. Each trace that repeats the references of another trace is mapped
+    /// to that trace, and both count as one.
     pub twins: BTreeMap<String, String>,
     values: Vec<Vec<(Place, f64)>>,
 }
@@ -102,7 +103,7 @@ pub struct Contest {
 impl Contest {
     /// Reads the rows of some runs. The contestants are policies. If two runs have the same policy
     /// in the same setting and replicate, the contestants are policies of runs, and are named by
-    /// both. `only` names the contestants to compare; all if it is empty.
+    /// both. `only` names the contestants to compare; an empty list means all.
     ///
     /// # Errors
     /// [`CompareError`].
@@ -154,7 +155,8 @@ impl Contest {
         if let Some((_, first)) = self.values[at].iter().find(|(known, _)| *known == place) {
             let trace = rows.get(row, "trace").map(ToString::to_string);
             let is_copy = trace.is_some_and(|trace| self.twins.contains_key(&trace));
-            // A time differs from run to run: the row of the trace of which this is a copy is kept.
+            // A time differs from run to run, so the value of the original trace is kept, not the
+            // copy's.
             if *first == value || is_copy {
                 return Ok(());
             }
@@ -169,8 +171,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Drops the contestants that were not asked for, and sorts the others into the order asked
-    /// for.
+    /// Drops the contestants that `only` does not name, and sorts the others into its order.
     fn keep(&mut self, only: &[String]) -> Result<(), CompareError> {
         let mut kept = Vec::new();
         for name in only {
@@ -194,12 +195,12 @@ impl Contest {
         Ok(())
     }
 
-    /// Returns `true` if all values are above zero, so that they have ratios.
+    /// Returns `true` if all values are above zero, which ratios require.
     pub(super) fn has_ratios(&self) -> bool {
         self.values.iter().flatten().all(|(_, value)| *value > 0.0)
     }
 
-    /// Returns the most informative replicate of which all contestants have enough units.
+    /// Returns the most informative replicate that has enough units of every contestant.
     ///
     /// # Errors
     /// [`CompareError::Replicates`].
@@ -224,8 +225,8 @@ impl Contest {
         self.values.iter().flatten().any(|(place, _)| unit(place, replicate).is_some())
     }
 
-    /// Returns the units of a replicate that a contestant has. A policy that draws nothing is run
-    /// with one seed and would give equal values with any, so it has the units of all others.
+    /// Returns the units of a replicate that a contestant has. A policy without random draws runs
+    /// with one seed and would give equal values with any seed, so it has the units of all others.
     fn units(&self, contestant: usize, replicate: Replicate) -> BTreeSet<String> {
         let of = |at: usize| -> BTreeSet<String> {
             self.values[at].iter().filter_map(|(place, _)| unit(place, replicate)).collect()
@@ -237,7 +238,8 @@ impl Contest {
         }
     }
 
-    /// Values by unit of the replicate, then by setting: means over every other repetition.
+    /// Returns values by unit of the replicate, then by setting, as means over every other
+    /// repetition.
     pub(super) fn by_unit(&self, contestant: usize, replicate: Replicate) -> Units {
         let mut all: BTreeMap<Unit, BTreeMap<String, Vec<f64>>> = BTreeMap::new();
         for (place, value) in &self.values[contestant] {
@@ -251,7 +253,7 @@ impl Contest {
         all.into_iter().map(|(unit, of)| (unit, means(of))).collect()
     }
 
-    /// The mean over repetitions, seeds and blocks in each setting.
+    /// Returns the mean over repetitions, seeds and blocks in each setting.
     pub(super) fn by_setting(&self, contestant: usize) -> BTreeMap<String, f64> {
         let mut settings: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for (place, value) in &self.values[contestant] {
@@ -261,8 +263,8 @@ impl Contest {
     }
 
     /// Returns the setting of a place without the replicate. A percentage of the pages is a
-    /// different number of frames in each trace, so across traces sizes are matched by rank, from
-    /// the smallest up.
+    /// different number of frames in each trace. Sizes of different traces are therefore matched by
+    /// rank, from the smallest up.
     fn setting(&self, place: &Place, replicate: Replicate) -> String {
         let mut setting = setting_of(place);
         let column = replicate.columns().iter().find(|column| place.contains_key(*column));
@@ -280,7 +282,7 @@ impl Contest {
         shown(&setting)
     }
 
-    /// Returns the number of settings, and the number of those that some contestant lacks.
+    /// Returns the number of settings, and the number of settings that some contestant lacks.
     pub(super) fn settings(&self) -> (usize, usize) {
         let all: Vec<_> = (0..self.values.len()).map(|at| self.by_setting(at)).collect();
         let any: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
@@ -288,8 +290,8 @@ impl Contest {
         (any.len(), any.iter().filter(is_lacking).count())
     }
 
-    /// Means by cache size, where the sizes are numbers: a contestant's curve. Empty where they are
-    /// frames of different traces.
+    /// Returns the means by cache size, which form a contestant's curve. The list is empty if the
+    /// sizes are frames of different traces.
     pub(super) fn by_size(&self, contestant: usize) -> Vec<(f64, f64)> {
         let traces: BTreeSet<_> =
             self.values.iter().flatten().filter_map(|(place, _)| place.get("trace")).collect();
@@ -309,7 +311,7 @@ impl Contest {
 /// Values by unit and setting.
 pub(super) type Units = BTreeMap<Unit, BTreeMap<String, f64>>;
 
-/// Gives a policy that was run with one seed the seeds of others too, as it draws nothing.
+/// Gives a policy that ran with one seed the seeds of the others too, because it draws nothing.
 pub(super) fn with_seeds_of<'a>(own: &mut Units, others: impl Iterator<Item = &'a Units>) {
     if own.len() == 1
         && let Some(only) = own.values().next().cloned()
@@ -318,7 +320,7 @@ pub(super) fn with_seeds_of<'a>(own: &mut Units, others: impl Iterator<Item = &'
     }
 }
 
-/// A unit of a replicate: numbers are in the order of numbers.
+/// Unit of a replicate; numeric units sort as numbers.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Unit(String);
 
@@ -348,7 +350,7 @@ impl Ord for Unit {
     }
 }
 
-/// A policy with its parameters.
+/// Returns the policy of a row with its parameters.
 fn label(rows: &Table, row: usize) -> Option<String> {
     let text = |name| match rows.get(row, name)? {
         Value::Empty => None,
@@ -378,8 +380,8 @@ fn collide(runs: &[Run], metric: &Metric, twins: &BTreeMap<String, String>) -> b
     false
 }
 
-/// Returns the texts of two columns of all rows with a value of the metric and of the second
-/// column. The first text is empty if there is none.
+/// Returns the texts of two columns, for all rows that have a value of the metric and of the second
+/// column. The first text is empty if its column is missing.
 fn texts<'r>(
     runs: &'r [Run],
     metric: &'r Metric,
@@ -399,8 +401,8 @@ fn texts<'r>(
     runs.iter().flat_map(of_run)
 }
 
-/// Refuses rows with different options by name. Rows without options are those of live runs, of
-/// other programs, or of older versions.
+/// Refuses rows with different options; the error names both options. Rows without options come
+/// from live runs, other programs or older versions, and are accepted.
 fn same_options(runs: &[Run], metric: &Metric) -> Result<(), CompareError> {
     let mut all = texts(runs, metric, ["policy", OPTIONS]).map(|[_, options]| options);
     let Some(first) = all.next() else { return Ok(()) };
@@ -410,7 +412,7 @@ fn same_options(runs: &[Run], metric: &Metric) -> Result<(), CompareError> {
     }
 }
 
-/// Maps each trace that repeats the references of an earlier trace to that one. A trace is its
+/// Maps each trace that repeats the references of an earlier trace to that trace. A trace is its
 /// references: two names for them are one replicate, and two contents under one name are an error.
 fn twins(runs: &[Run], metric: &Metric) -> Result<BTreeMap<String, String>, CompareError> {
     let (mut names, mut contents) = (BTreeMap::new(), BTreeMap::new());
@@ -442,12 +444,12 @@ fn place(rows: &Table, row: usize, twins: &BTreeMap<String, String>) -> Place {
     {
         trace.clone_from(name);
     }
-    // Frame counts that follow from the share of the data differ from one trace to the next.
+    // Frame counts that follow from a share of the data differ from one trace to the next.
     if place.contains_key("percent") {
         place.remove("size");
     }
-    // Live they also differ from one policy to the next, as a run's data grow before they are
-    // counted.
+    // In live runs the frame counts also differ from one policy to the next, because a run's data
+    // grow before they are counted.
     if ["percent", "size", "pool", "ratio"].iter().any(|axis| place.contains_key(axis)) {
         place.remove("pool_frames");
     }
@@ -458,7 +460,7 @@ fn unit(place: &Place, replicate: Replicate) -> Option<String> {
     replicate.columns().iter().find_map(|column| place.get(column).cloned())
 }
 
-/// A place without its repetitions.
+/// Returns a place without its repetitions.
 fn setting_of(place: &Place) -> Place {
     let mut setting = place.clone();
     setting.retain(|axis, _| !["repetition", "seed", "block"].contains(axis));

@@ -8,7 +8,7 @@ use crate::parameters::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompareError {
-    /// A metric that cannot be read.
+    /// The metric cannot be parsed.
     #[error("'{metric}' is no metric: {reason}")]
     Metric {
         /// The metric as it was given.
@@ -16,13 +16,13 @@ pub enum CompareError {
         /// The fault found in it.
         reason: String,
     },
-    /// A level at which nothing, or everything, would be shown.
+    /// The level would show nothing, or everything.
     #[error("level {0} is no probability: 0.05 or 0.01")]
     Level(String),
-    /// A margin that is no share.
+    /// The margin is not a share.
     #[error("margin {0} is no share: 0.01 is one per cent")]
     Margin(String),
-    /// No column that is a metric.
+    /// No column is a metric.
     #[error("the rows have none of {tried}: name a column with {METRIC}; there are {columns}")]
     NoMetric {
         /// The columns that were tried.
@@ -30,13 +30,13 @@ pub enum CompareError {
         /// The columns with numbers.
         columns: String,
     },
-    /// Less than two things to compare.
+    /// Fewer than two contestants were found.
     #[error("nothing to compare: {found}, and two policies or runs are needed at least")]
     Few {
         /// The contestants found.
         found: String,
     },
-    /// A name that no row has.
+    /// No row has the given name.
     #[error("no row is of '{name}'; there are {known}")]
     Unknown {
         /// The name.
@@ -44,7 +44,7 @@ pub enum CompareError {
         /// The known names.
         known: String,
     },
-    /// Two different values where there should be one.
+    /// Two different values have the same place.
     #[error(
         "{contestant} has two values at {place}: {first} and {second}; rows that differ in \
          something else cannot be compared: {SELECT}"
@@ -54,12 +54,12 @@ pub enum CompareError {
         contestant: String,
         /// Setting and replicate.
         place: String,
-        /// One value.
+        /// The first value.
         first: String,
-        /// The other one.
+        /// The second value.
         second: String,
     },
-    /// Rows whose numbers depend on different options.
+    /// The rows were made with different options, on which numbers depend.
     #[error(
         "the rows have different options, '{first}' and '{second}': their numbers cannot be \
          compared; {SELECT_OPTIONS}{first}', or simulate all with the same options"
@@ -70,27 +70,27 @@ pub enum CompareError {
         /// Options of the other row.
         second: String,
     },
-    /// One name for two traces.
+    /// One name stands for two traces.
     #[error(
         "{trace} is not the same references in all rows: the file was changed, or read with other \
          options ({EXPAND_SIZES}, {PAGE_SIZE}, {COLUMNS}, {MAP_IDS}); simulate all rows again"
     )]
     Contents {
-        /// The trace.
+        /// Name of the trace.
         trace: String,
     },
-    /// No setting in which two of them were run.
+    /// Two contestants have no setting in common.
     #[error("{first} and {second} were never run in the same setting")]
     Apart {
-        /// One of them.
+        /// The first contestant.
         first: String,
-        /// The other one.
+        /// The second contestant.
         second: String,
     },
-    /// Replicates that the rows do not have.
+    /// The rows have too few units of the replicate.
     #[error("there are fewer than two {replicate}s in which all were run: {hint}")]
     Replicates {
-        /// The column.
+        /// Column of the replicate.
         replicate: String,
         /// The advice.
         hint: String,

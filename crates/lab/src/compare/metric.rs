@@ -7,29 +7,28 @@ use super::error::CompareError;
 use crate::method::Better;
 use crate::table::{Table, Value};
 
-/// Columns whose larger values are better; of all others the smaller ones are.
+/// Columns where larger values are better; in all other columns smaller values are.
 const LARGER: [&str; 5] = ["hits", "hit_ratio", "leaf_hit_ratio", "transactions", "rows"];
 
-/// Tried in this order where no metric is named.
+/// Columns tried in this order if no metric is named.
 const DEFAULTS: [&str; 6] =
     ["misses", "throughput_per_s", "miss_ratio", "evictions_per_s", "rows_per_s", "reads_per_tx"];
 
 /// A weighted sum of columns.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Metric {
-    /// Weight and column of each part.
+    /// Weight and column of each term.
     terms: Vec<(f64, String)>,
-    /// Which of its values are better.
+    /// The direction in which values are better.
     pub better: Better,
 }
 
 impl Metric {
-    /// Reads a metric: a column, or a sum such as `misses+2*writes`. Rates (`…_per_s`), hits and
-    /// hit ratios are better if they are larger, all else if it is smaller.
+    /// Parses a metric: a column, or a sum such as `misses+2*writes`. Larger values are better for
+    /// rates (`…_per_s`), hits and hit ratios; smaller values are better for all others.
     ///
     /// # Errors
-    /// [`CompareError::Metric`], also for a sum of columns of which some should be larger and some
-    /// smaller.
+    /// [`CompareError::Metric`], also for a sum that mixes columns of both directions.
     ///
     /// ```
     /// # use millpond_lab::compare::Metric;
@@ -68,7 +67,7 @@ impl Metric {
         Ok(Metric { terms, better })
     }
 
-    /// The metric of a table where none is named: misses of simulations, throughput of live runs.
+    /// Returns the default metric of a table: misses for simulations, throughput for live runs.
     ///
     /// # Errors
     /// [`CompareError::NoMetric`].
@@ -92,7 +91,7 @@ impl Metric {
         }
     }
 
-    /// Returns the metric's value in a row; `None` if a column has no number.
+    /// Returns the metric's value in a row, or `None` if one of its columns has no number.
     pub fn value(&self, table: &Table, row: usize) -> Option<f64> {
         let term = |(weight, column): &(f64, String)| {
             Some(weight * table.get(row, column).and_then(Value::number)?)

@@ -1,10 +1,9 @@
-//! Comparison of policies, or builds, by the rows of runs: the better one, and the certainty of
-//! that.
+//! Comparison of policies, or builds, by the rows of runs: the better one, and how certain that is.
 //!
 //! Rows become a [`Contest`]: values of one metric for each *contestant*, in each *setting* (trace,
 //! cache size, threads…) and each *replicate* of it. [`Outcome`] tests them pair by pair over the
-//! replicates, with Holm's correction over the pairs and equivalence within a stated margin, and
-//! adds Luan's joint method over the settings and ranks over the replicates.
+//! replicates, with Holm's correction over the pairs and equivalence within a stated margin. It
+//! adds Luan's joint method over the settings, and ranks over the replicates.
 
 mod contest;
 mod error;

@@ -11,15 +11,15 @@ use crate::parameters::REPLICATE;
 /// Options of a comparison.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CompareOptions {
-    /// The replicate over which tests are made; the most informative one if `None`.
+    /// Replicate over which tests are made; `None` selects the most informative one.
     pub replicate: Option<Replicate>,
-    /// The contestant that all others are compared with; all pairs if there is none.
+    /// Contestant that all others are compared with; `None` compares all pairs.
     pub to: Option<String>,
-    /// Differences of less than this share do not matter.
+    /// Relative difference below which two contestants count as alike.
     pub margin: f64,
-    /// The probability that any verdict is wrong.
+    /// Probability that any verdict is wrong.
     pub level: f64,
-    /// The weights of marks in Luan's scores.
+    /// Weights of the marks in Luan's scores.
     pub weights: Weights,
 }
 
@@ -30,10 +30,10 @@ impl Default for CompareOptions {
     }
 }
 
-/// Luan's method over the settings (trace × cache size), on means over the repetitions.
+/// Result of Luan's method over the settings (trace × cache size), on means over repetitions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scored {
-    /// Settings in which all contestants were run.
+    /// Number of settings in which all contestants were run.
     pub settings: usize,
     /// The marks of both tests.
     pub joint: Joint,
@@ -48,20 +48,21 @@ pub struct Outcome {
     pub contest: Contest,
     /// The options of the comparison.
     pub options: CompareOptions,
-    /// The replicate over which tests were made.
+    /// Replicate over which tests were made.
     pub replicate: Replicate,
     /// `true` if effects are ratios, `false` if they are differences.
     pub are_ratios: bool,
     /// Pairs that have a replicate in common.
     pub pairs: Vec<Pair>,
-    /// Luan's scores; none with fewer than two settings in common.
+    /// Luan's scores; `None` with fewer than two common settings.
     pub luan: Option<Scored>,
-    /// Ranks over the replicates; none with fewer than two in common, or two contestants only.
+    /// Ranks over the replicates; `None` with fewer than two common replicates or only two
+    /// contestants.
     pub ranks: Option<Ranks>,
 }
 
 impl Outcome {
-    /// Compares.
+    /// Compares the contestants.
     ///
     /// # Errors
     /// [`CompareError`].
@@ -100,13 +101,13 @@ impl Outcome {
         Ok(Outcome { contest, options, replicate, are_ratios, pairs, luan, ranks })
     }
 
-    /// A contestant's name.
+    /// Returns a contestant's name.
     pub(super) fn name(&self, at: usize) -> &str {
         &self.contest.contestants[at]
     }
 
-    /// Returns the contestants, the best first, by the geometric mean (or the mean) over all
-    /// settings that all have. Without such a setting they stay in their own order.
+    /// Returns the contestants, the best first, by the geometric mean (or the mean) over all common
+    /// settings. Without a common setting the contestants stay in their own order.
     pub(super) fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.contest.contestants.len()).collect();
         let Some(values) = in_common(&self.contest) else { return order };
@@ -120,7 +121,7 @@ impl Outcome {
     }
 }
 
-/// Returns the pairs to compare.
+/// Returns the pairs to compare, as indexes of contestants.
 fn numbers(contest: &Contest, to: Option<&str>) -> Result<Vec<(usize, usize)>, CompareError> {
     let count = contest.contestants.len();
     let Some(name) = to else {
@@ -133,7 +134,7 @@ fn numbers(contest: &Contest, to: Option<&str>) -> Result<Vec<(usize, usize)>, C
     Ok((0..count).filter(|at| *at != to).map(|at| (at, to)).collect())
 }
 
-/// The mean of all values, of which a margin is a share.
+/// Returns the absolute mean of all values; a margin is a share of it.
 fn typical(contest: &Contest) -> f64 {
     let all: Vec<f64> = (0..contest.contestants.len())
         .flat_map(|at| contest.by_setting(at).into_values().collect::<Vec<_>>())
@@ -154,7 +155,8 @@ fn apart(contest: &Contest, pairs: &[Pair], replicate: Replicate) -> CompareErro
     }
 }
 
-/// The values of all contestants in the settings that all have; none for fewer than two.
+/// Returns the values of all contestants in their common settings, or `None` for fewer than two
+/// settings.
 fn in_common(contest: &Contest) -> Option<Vec<Vec<f64>>> {
     let all: Vec<_> = (0..contest.contestants.len()).map(|at| contest.by_setting(at)).collect();
     let mut common: BTreeSet<&String> = all.first()?.keys().collect();

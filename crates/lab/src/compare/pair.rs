@@ -1,4 +1,4 @@
-//! Two contestants beside each other.
+//! Comparison of two contestants.
 
 use millpond_base::Seed;
 
@@ -13,43 +13,43 @@ pub enum Verdict {
     First,
     /// The second one is better.
     Second,
-    /// Both differ by less than the margin.
+    /// The two differ by less than the margin.
     Alike,
-    /// Neither a difference nor its absence was shown.
+    /// Neither a difference nor equivalence was shown.
     Open,
 }
 
-/// Two contestants over the replicates that both have.
+/// Result for two contestants over their common replicates.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pair {
-    /// Number of the first one.
+    /// Index of the first contestant.
     pub first: usize,
-    /// Number of the second one.
+    /// Index of the second contestant.
     pub second: usize,
-    /// Replicates that both have.
+    /// Number of common replicates.
     pub replicates: usize,
-    /// The first one's values over the second one's, as the geometric mean over the settings of a
-    /// replicate. If a value is zero or less, the mean of the differences.
+    /// Effect: the first contestant's values over the second's, as the geometric mean over the
+    /// settings of a replicate. If a value is zero or less, the mean of the differences.
     pub effect: Interval,
     /// The effect with an interval by the (block) bootstrap.
     pub bootstrap: Interval,
-    /// Length of the bootstrap's blocks, in replicates; 1 where they are independent.
+    /// Length of the bootstrap's blocks, in replicates; 1 if the replicates are independent.
     pub block: usize,
-    /// The mean over the standard deviation of the replicates' differences (of logarithms, for
-    /// ratios): Cohen's d for pairs. None where they do not vary.
+    /// Cohen's d for pairs: the mean of the replicates' differences over their standard deviation
+    /// (of logarithms, for ratios). `None` if the differences do not vary.
     pub d: Option<f64>,
-    /// The number of replicates in which the first one is better, and in which the second one is.
+    /// Number of replicates in which the first contestant is better, and in which the second one
+    /// is.
     pub wins: (usize, usize),
-    /// The sign test's p-value, two-sided.
+    /// Two-sided p-value of the sign test.
     pub p_sign: f64,
-    /// The p-value of a difference, two-sided.
+    /// Two-sided p-value of a difference.
     pub p: f64,
-    /// `p`, corrected by Holm over all pairs that are compared.
+    /// `p` after Holm's correction over all compared pairs.
     pub p_holm: f64,
-    /// The p-value of a difference that is not less than the margin: the larger one of two
-    /// one-sided tests.
+    /// p-value of a difference of at least the margin: the larger p-value of two one-sided tests.
     pub p_alike: f64,
-    /// `p_alike`, corrected by Holm.
+    /// `p_alike` after Holm's correction.
     pub p_alike_holm: f64,
     /// The verdict.
     pub verdict: Verdict,
@@ -65,7 +65,7 @@ pub(super) enum Scale {
 }
 
 impl Pair {
-    /// The differences of the two in each replicate that both have: of logarithms, or plain.
+    /// Returns the differences in each common replicate: of logarithms, or plain.
     fn differences(first: &Units, second: &Units, scale: Scale) -> Vec<f64> {
         let of_unit = |(unit, first): (_, &std::collections::BTreeMap<String, f64>)| {
             let second = second.get(unit)?;
@@ -81,7 +81,7 @@ impl Pair {
         first.iter().filter_map(of_unit).collect()
     }
 
-    /// Tests two contestants; none where they have no replicate in common.
+    /// Tests two contestants; returns `None` if they have no common replicate.
     pub(super) fn of(
         contest: &Contest,
         (first, second): (usize, usize),
@@ -136,7 +136,7 @@ impl Pair {
         })
     }
 
-    /// Decides, when all p-values are known.
+    /// Decides the verdict, once all p-values are known.
     pub(super) fn decide(&mut self, better: Better, level: f64, none: f64) {
         let first_is_larger = self.effect.mean > none;
         self.verdict = match (self.p_holm <= level, self.p_alike_holm <= level) {
@@ -148,14 +148,15 @@ impl Pair {
     }
 }
 
-/// Student's interval of independent differences. If they depend on their neighbours, an interval
-/// from the bootstrap's standard error, with one degree of freedom less than there are blocks.
+/// Returns Student's interval of independent differences. If neighbouring differences depend on
+/// each other, the interval uses the bootstrap's standard error, with one degree of freedom less
+/// than there are blocks.
 fn interval(differences: &[f64], block: usize, bootstrap: Interval) -> Option<Interval> {
     if block == 1 {
         return Interval::of(differences);
     }
     let blocks = (differences.len() / block).max(2);
-    // 95 % of a normal distribution are 3.92 standard errors.
+    // The 95 % interval of a normal distribution is 3.92 standard errors wide.
     let error = (bootstrap.high - bootstrap.low) / 3.92;
     let error = error * (blocks as f64 / (blocks - 1) as f64).sqrt();
     let half = crate::interval::t_975(blocks - 1) * error;

@@ -7,8 +7,9 @@ use crate::report::{EffectPlot, Line, LinePlot, Plot, RankPlot, Section};
 use crate::table::{Table, Value};
 
 impl Outcome {
-    /// A row for each pair. `effect` is `first` over `second`, or their difference. `low` and
-    /// `high` are the ends of its 95 % interval; the bootstrap's ends are beside them.
+    /// Returns a row for each pair. `effect` is `first` over `second`, or their difference. `low`
+    /// and `high` are the ends of its 95 % interval; the ends of the bootstrap's interval are
+    /// beside them.
     pub fn table(&self) -> Table {
         let mut table = Table::new([
             "first",
@@ -51,7 +52,7 @@ impl Outcome {
         table
     }
 
-    /// Like [`table`](Outcome::table), for people: effects with their intervals, and p-values to
+    /// Like [`table`](Outcome::table), for people: effects with their intervals, and p-values with
     /// three digits.
     pub fn shown(&self) -> Table {
         let mut table = Table::new([
@@ -84,8 +85,9 @@ impl Outcome {
         table
     }
 
-    /// Luan's tables: marks of the t-test and of the sign test of each contestant (row) beside each
-    /// other one (column, by number), and the final score. None without two settings.
+    /// Returns Luan's tables: marks of the t-test and of the sign test for each contestant (row)
+    /// against each other one (column, by number), and the final score. `None` without two
+    /// settings.
     pub fn marks(&self) -> Option<Table> {
         let luan = self.luan.as_ref()?;
         let count = self.contest.contestants.len();
@@ -105,7 +107,7 @@ impl Outcome {
         Some(table)
     }
 
-    /// The final scores, the best first.
+    /// Returns the final scores, the best first.
     pub fn ranking(&self) -> Option<Table> {
         let luan = self.luan.as_ref()?;
         let mut table = Table::new(["contestant", "final score", "mean rank"]);
@@ -117,7 +119,7 @@ impl Outcome {
         Some(table)
     }
 
-    /// All of it for a page.
+    /// Returns the tables and plots as sections of a page.
     pub fn sections(&self) -> Vec<Section> {
         let mut plots = vec![self.effects()];
         plots.extend(self.curves());
@@ -148,7 +150,7 @@ impl Outcome {
         sections
     }
 
-    /// Each pair's effect with its interval.
+    /// Returns a plot of each pair's effect with its interval.
     fn effects(&self) -> Plot {
         let what = if self.are_ratios { "over" } else { "less" };
         let effect = |pair: &Pair| {
@@ -163,7 +165,7 @@ impl Outcome {
         .into()
     }
 
-    /// The metric over the cache sizes.
+    /// Returns a plot of the metric over the cache sizes.
     fn curves(&self) -> Option<Plot> {
         let line = |at: usize| Line {
             label: self.name(at).to_string(),

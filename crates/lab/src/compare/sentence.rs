@@ -6,7 +6,7 @@ use super::pair::{Pair, Verdict};
 use crate::method::Better;
 
 impl Outcome {
-    /// The comparison and its outcome, in a sentence or two.
+    /// Returns the comparison and its outcome in a sentence or two.
     pub fn sentence(&self) -> String {
         let said = match self.pairs.as_slice() {
             [pair] => self.of_two(pair),
@@ -15,7 +15,7 @@ impl Outcome {
         format!("{said} {}", self.basis())
     }
 
-    /// The basis of the tests.
+    /// Returns a sentence on the basis of the tests.
     pub fn basis(&self) -> String {
         let counts = self.pairs.iter().map(|pair| pair.replicates);
         let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
@@ -83,7 +83,7 @@ impl Outcome {
         }
     }
 
-    /// `misses × 0.958 (0.950 to 0.966)`.
+    /// Formats a pair's effect: `misses × 0.958 (0.950 to 0.966)`.
     fn effect(&self, pair: &Pair) -> String {
         let times = if self.are_ratios { "×" } else { "differ by" };
         format!("{} {times} {:.3}", self.contest.metric, pair.effect)
@@ -150,7 +150,7 @@ fn sentence(parts: Vec<String>) -> String {
     text
 }
 
-/// A p-value as sentences show it.
+/// Formats a p-value for sentences.
 pub(super) fn shown(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_string() } else { format!("{p:.3}") }
 }

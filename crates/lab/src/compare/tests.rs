@@ -3,7 +3,7 @@
 use super::*;
 use crate::table::{Table, Value};
 
-/// Rows of policies on traces, `misses` by policy and trace.
+/// Returns rows of policies on traces, from the misses by policy and trace.
 fn rows(misses: &[(&str, &[f64])]) -> Table {
     let mut table = Table::new(["trace", "policy", "size", "seed", "misses"]);
     for (policy, values) in misses {
@@ -28,7 +28,7 @@ fn outcome(runs: &[Run]) -> Outcome {
 
 const BASE: [f64; 6] = [100.0, 250.0, 90.0, 400.0, 120.0, 310.0];
 
-/// The base times a factor, each value a little off.
+/// Returns the base times a factor, each value a little off.
 fn scaled(factor: f64, noise: f64) -> Vec<f64> {
     let off = [0.4, -1.0, 0.7, 0.2, -0.6, 0.3];
     BASE.iter().zip(off).map(|(value, off)| value * factor * (1.0 + off * noise)).collect()
@@ -72,7 +72,7 @@ fn the_same_policies_in_two_runs_are_told_apart_by_their_runs() {
     assert_eq!(compared.contest.contestants, ["lru in before", "arc in before", "lru in after"]);
     assert_eq!(compared.pairs.len(), 3);
     assert_eq!(compared.pairs[1].verdict, Verdict::Second);
-    // Parts of one sweep are one contestant, whichever directory they are in.
+    // Parts of one sweep are one contestant, even from several directories.
     let whole = rows(&[("lru", &BASE), ("arc", &scaled(0.9, 0.02))]);
     let half = |odd: bool| {
         let of_half = |(at, _): &(usize, &Vec<Value>)| (at % 2 == 1) == odd;
@@ -173,7 +173,8 @@ fn what_cannot_be_compared_says_why() {
 fn luan_s_marks_are_over_the_settings() {
     let compared = outcome(&[run("r", rows(&[("lru", &BASE), ("arc", &scaled(0.8, 0.01))]))]);
     let luan = compared.luan.as_ref().unwrap();
-    // Six of six sizes: p is 1/64 for the sign test, and far less for the t-test of unlike sizes.
+    // All six sizes agree: p is 1/64 for the sign test, and far less for the t-test of unlike
+    // sizes.
     assert_eq!(luan.settings, 6);
     assert_eq!(luan.joint.sign.0[1][0].to_string(), ">");
     assert!(luan.scores[1] > 0.0 && luan.scores[0] == -luan.scores[1]);
@@ -182,8 +183,8 @@ fn luan_s_marks_are_over_the_settings() {
     assert!(compared.ranking().unwrap().rows[0][0] == Value::from("arc"));
 }
 
-/// Live rows: two policies, two pools, three repetitions; frames follow from the size of the data,
-/// which differs by policy.
+/// Returns live rows: two policies, two pools, three repetitions. Frames follow from the size of
+/// the data, which differs by policy.
 fn live() -> Table {
     let columns = ["workload", "pool", "policy", "repetition", "pool_frames", "reads_per_tx"];
     let mut table = Table::new(columns);
@@ -213,7 +214,7 @@ fn live_pools_that_are_a_share_of_the_data_are_the_same_setting() {
     );
     assert_eq!(outcome.luan.as_ref().map(|luan| luan.settings), Some(2));
     assert!(!outcome.sentence().contains("settings"), "{}", outcome.sentence());
-    // The sentence names the settings that one of them lacks.
+    // The sentence counts the settings that one of the contestants lacks.
     let mut table = live();
     let lacks = |row: &Vec<Value>| row[1] == "20%".into() && row[2] == "arc".into();
     table.rows.retain(|row| !lacks(row));
@@ -221,7 +222,7 @@ fn live_pools_that_are_a_share_of_the_data_are_the_same_setting() {
     assert!(sentence.contains("1 of 2 settings were not run with all of them"), "{sentence}");
 }
 
-/// Rows like `rows`, with a column more that is constant within each trace.
+/// Returns the rows with an extra column that is constant within each trace.
 fn with(name: &str, mut rows: Table, value: impl Fn(&str) -> String) -> Table {
     let at = rows.column("trace").unwrap();
     rows.columns.push(name.to_string());
@@ -241,7 +242,7 @@ fn rows_with_different_options_are_refused_by_name() {
         assert!(error.contains("'options=pool'"), "{error}");
     }
     Contest::of(&[of("lru", "rw"), of("arc", "rw")], None, &[]).unwrap();
-    // Rows of live runs, or of a program of its own, do not state their options.
+    // Rows of live runs, or of other programs, do not state their options.
     Contest::of(&[of("lru", "rw"), run("own", rows(&[("arc", &BASE)]))], None, &[]).unwrap();
 }
 
@@ -255,7 +256,7 @@ fn one_trace_under_four_names_is_one_replicate() {
     let options = CompareOptions { replicate: Some(Replicate::Trace), ..Default::default() };
     let error = Outcome::of(contest, options).unwrap_err().to_string();
     assert!(error.contains("fewer than two traces"), "{error}");
-    // Of six traces of which two are the same, five are left, and the sentence names the twin.
+    // Two of six traces are the same, so five are left, and the sentence names the twin.
     let twice = |trace: &str| if trace == "t5" { "t0".to_string() } else { trace.to_string() };
     let mut other = scaled(0.9, 0.02);
     other[5] = other[0];

@@ -1,8 +1,8 @@
 //! LRU's stack distances: the number of distinct pages referenced since a page's last reference.
 //!
-//! Each page counts 1 at the position of its last reference; the distance is the sum over later
-//! positions, from a Fenwick tree. Positions are compacted when the tree is full, so that memory
-//! grows with the pages and not with the references.
+//! Each page counts 1 at the position of its last reference. The distance is the sum over later
+//! positions, from a Fenwick tree. Positions are compacted when the tree is full, so memory grows
+//! with the number of pages, not of references.
 
 use super::fenwick::Fenwick;
 
@@ -12,11 +12,11 @@ const NONE: u32 = u32::MAX;
 pub struct StackDistances {
     /// Position of each page's last reference, by dense page id.
     last: Vec<u32>,
-    /// The page at each position, or none where it was referenced again.
+    /// The page at each position, or none if the page was referenced again later.
     page_at: Vec<u32>,
     tree: Fenwick,
     pages: usize,
-    /// References by distance; those deeper than any size of interest are cut off.
+    /// References by distance, up to the greatest distance so far.
     counts: Vec<u64>,
     references: u64,
 }
@@ -28,7 +28,7 @@ impl Default for StackDistances {
 }
 
 impl StackDistances {
-    /// Nothing seen yet.
+    /// Returns a counter that has seen no reference.
     pub fn new() -> StackDistances {
         StackDistances {
             last: Vec::new(),
@@ -40,7 +40,7 @@ impl StackDistances {
         }
     }
 
-    /// A reference to the page with that dense id.
+    /// Counts a reference to the page with the dense id `page`.
     pub fn reference(&mut self, page: u32) {
         if self.page_at.len() == self.tree.len() {
             self.compact();
@@ -69,7 +69,7 @@ impl StackDistances {
         self.last[index] = position as u32;
     }
 
-    /// Moves the last references together; the tree grows if pages fill half of it.
+    /// Moves the last references together. The tree grows if the pages fill half of it.
     fn compact(&mut self) {
         let mut kept = 0;
         for position in 0..self.page_at.len() {
@@ -86,12 +86,12 @@ impl StackDistances {
         (0..kept).for_each(|position| self.tree.add(position, 1));
     }
 
-    /// References so far.
+    /// Returns the number of references so far.
     pub fn references(&self) -> u64 {
         self.references
     }
 
-    /// Hits that LRU would have had with each of these numbers of frames, in ascending order.
+    /// Returns LRU's hits with each of these numbers of frames, which are in ascending order.
     pub fn hits(&self, sizes: &[u64]) -> Vec<u64> {
         let (mut hits, mut sum, mut at) = (Vec::new(), 0, 0);
         for &size in sizes {

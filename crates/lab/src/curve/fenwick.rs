@@ -23,7 +23,7 @@ impl Fenwick {
         }
     }
 
-    /// Sum of the counts at positions below `end`.
+    /// Returns the sum of the counts at positions below `end`.
     pub fn below(&self, end: usize) -> i64 {
         let (mut at, mut sum) = (end.min(self.len()), 0);
         while at > 0 {

@@ -1,4 +1,4 @@
-//! Curves of a trace file: one pass to count its pages, one to draw them.
+//! Curves of a trace file: one pass counts its pages, a second one draws the curves.
 
 use std::ops::ControlFlow;
 
@@ -14,23 +14,23 @@ use crate::sweep::stream::{Dsyncs, Reading, STREAM_LEN, stream};
 
 const READING: Reading = Reading { dsyncs: Dsyncs::Skip, ahead: true, len: STREAM_LEN };
 
-/// Which curves to draw.
+/// Request for curves of a trace.
 pub struct CurveTask<'a> {
-    /// The policies there are.
+    /// The registry of the policies.
     pub registry: &'a Registry,
     /// The policies to draw.
     pub policies: &'a [Spec],
-    /// At these sizes; none: 24 sizes from 1/1000 of the distinct pages to all of them.
+    /// Cache sizes; if empty, 24 sizes from 1/1000 of the distinct pages to all of them.
     pub sizes: &'a [Size],
     /// Bytes per page, for sizes in bytes.
     pub page_size: u64,
     /// Seed of the policies' random choices.
     pub seed: u64,
-    /// Also simulate every point exactly.
+    /// `true` if every point is also simulated exactly.
     pub check: bool,
 }
 
-/// A point with its exact value, if that was asked for.
+/// A point with its exact value, if the task asked for it.
 pub struct CurveRow {
     /// The point.
     pub point: Point,
@@ -40,9 +40,9 @@ pub struct CurveRow {
 
 /// The points of some curves over a trace.
 pub struct Curves {
-    /// The points, policy by policy, sizes ascending; none if the run was stopped.
+    /// The points, policy by policy, sizes ascending; empty if the run was stopped.
     pub rows: Vec<CurveRow>,
-    /// A hash of the trace's references, as [`Content`](crate::sweep::Content) has it.
+    /// Hash of the trace's references, as defined by [`Content`](crate::sweep::Content).
     pub content: u64,
     /// The reader's notes on the trace.
     pub notes: Vec<String>,

@@ -1,20 +1,20 @@
-//! Mattson's priority stack, for stack algorithms whose order among pages is not recency.
+//! Mattson's priority stack, for stack algorithms that do not order pages by recency.
 //!
-//! Position *i* of the stack holds the page that a cache of *i* frames has and one of *i*−1 frames
-//! has not. On a reference the page moves to the top and the former top is carried down. At each
-//! position the page that the policy would rather evict is carried on, until the referenced page's
-//! former position is reached. Only positions whose page is more evictable than the carried one
-//! change, and a tree of maxima finds them without looking at the others.
+//! Position *i* of the stack holds the page that a cache of *i* frames has and a cache of *i*−1
+//! frames lacks. On a reference the page moves to the top, and the former top is carried down. At
+//! each position the page that the policy would rather evict is carried on, until the referenced
+//! page's former position is reached. Only positions with a page more evictable than the carried
+//! one change. A tree of maxima finds them without a look at the others.
 
-/// A page's rank among candidates: the greater, the sooner it is evicted. A page's rank changes
-/// only when the page itself is referenced.
+/// A page's rank among candidates: the page with the greatest rank is evicted first. A page's rank
+/// changes only when the page itself is referenced.
 pub type Rank = u64;
 
 /// The stack of one policy.
 pub struct PriorityStack {
     /// The page at each position.
     pages: Vec<u32>,
-    /// Greatest rank below each node of a binary tree over positions; leaves from `leaves` on.
+    /// Greatest rank below each node of a binary tree over positions; the leaves begin at `leaves`.
     tree: Vec<Rank>,
     leaves: usize,
     place: Vec<u32>,
@@ -31,7 +31,7 @@ impl Default for PriorityStack {
 }
 
 impl PriorityStack {
-    /// An empty stack.
+    /// Returns an empty stack.
     pub fn new() -> PriorityStack {
         PriorityStack {
             pages: Vec::new(),
@@ -43,7 +43,7 @@ impl PriorityStack {
         }
     }
 
-    /// References the page with that dense id, whose rank is `rank` from now on.
+    /// References the page with the dense id `page`, and sets its rank to `rank`.
     pub fn reference(&mut self, page: u32, rank: Rank) {
         self.references += 1;
         if page as usize >= self.place.len() {
@@ -102,12 +102,12 @@ impl PriorityStack {
         }
     }
 
-    /// The first position in `from..end` with a rank above `rank`.
+    /// Returns the first position in `from..end` with a rank above `rank`.
     fn first_above(&self, from: usize, end: usize, rank: Rank) -> Option<usize> {
         if from >= end {
             return None;
         }
-        // Climbs from `from` until a subtree to the right holds one, then descends into it.
+        // Climbs from `from` until a subtree to the right holds such a rank, then descends into it.
         let mut node = self.leaves + from;
         if self.tree[node] <= rank {
             loop {
@@ -148,12 +148,12 @@ impl PriorityStack {
         (self.tree, self.leaves) = (tree, leaves);
     }
 
-    /// References so far.
+    /// Returns the number of references so far.
     pub fn references(&self) -> u64 {
         self.references
     }
 
-    /// Hits with each of these numbers of frames, in ascending order.
+    /// Returns the hits with each of these numbers of frames, which are in ascending order.
     pub fn hits(&self, sizes: &[u64]) -> Vec<u64> {
         let (mut hits, mut sum, mut at) = (Vec::new(), 0, 0);
         for &size in sizes {

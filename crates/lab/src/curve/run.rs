@@ -12,14 +12,14 @@ use crate::registry::{PolicyError, Registry};
 use crate::sim::{Future, SimOptions, Stalled};
 use crate::sweep::{NoRoom, Room};
 
-/// Why a curve could not be drawn.
+/// Reason why a curve could not be drawn.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CurveError {
-    /// The trace.
+    /// The trace could not be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The policy.
+    /// The policy does not exist, or a parameter is wrong.
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// The policy found no victim.
@@ -31,27 +31,27 @@ pub enum CurveError {
              one-pass curve among those; run it at single sizes"
     )]
     Offline(String),
-    /// A size at which nothing fits.
+    /// A cache of that size has no frame.
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// Memory for a cache.
+    /// There is too little memory for a cache.
     #[error(transparent)]
     Room(#[from] NoRoom),
 }
 
-/// Method by which a point was found.
+/// Method that produced a point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
-    /// By the stack property, for all sizes in one pass.
+    /// By the stack property: all sizes in one pass.
     Stack,
     /// From a sample of the pages.
     Sampled,
-    /// By a simulation of this very size: the sample is the whole trace.
+    /// By a simulation of exactly this size, because the sample is the whole trace.
     Simulated,
 }
 
 impl Method {
-    /// The method's name as printed.
+    /// Returns the printed name of the method.
     pub fn name(self) -> &'static str {
         match self {
             Method::Stack => "stack",
@@ -64,15 +64,15 @@ impl Method {
 /// One point of a curve.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Point {
-    /// Index of the policy among the curve's.
+    /// Index of the policy among the policies of the curve.
     pub policy: usize,
     /// Number of frames.
     pub size: u64,
-    /// Misses over references.
+    /// Misses divided by references.
     pub miss_ratio: f64,
-    /// The method by which it was found.
+    /// The method that produced the point.
     pub method: Method,
-    /// The share of the pages that were simulated.
+    /// Share of the pages that were simulated.
     pub rate: f64,
 }
 
@@ -83,7 +83,7 @@ enum Kind {
     Cells(Vec<SampledCell>),
 }
 
-/// The curves of some policies, while a trace passes.
+/// The curves of some policies, built while a trace streams through.
 pub struct Curve<'a> {
     kinds: Vec<Kind>,
     sizes: Vec<u64>,
@@ -93,8 +93,8 @@ pub struct Curve<'a> {
     places: Vec<u32>,
 }
 
-/// About `points` sizes, evenly spaced on a logarithmic scale from 1/1000 of the distinct pages
-/// (at least 1) to all of them.
+/// Returns about `points` sizes, evenly spaced on a logarithmic scale from 1/1000 of the distinct
+/// pages (at least 1) to all of them.
 pub fn curve_sizes(pages: u64, points: u32) -> Vec<u64> {
     let (high, steps) = (pages.max(1) as f64, f64::from(points.max(2) - 1));
     let low = (high / 1000.0).max(1.0);
@@ -106,10 +106,10 @@ pub fn curve_sizes(pages: u64, points: u32) -> Vec<u64> {
 }
 
 impl<'a> Curve<'a> {
-    /// Curves of `specs` at `sizes` (ascending) over a trace of `pages` dense pages.
+    /// Creates the curves of `specs` at `sizes` (ascending) over a trace of `pages` dense pages.
     ///
     /// # Errors
-    /// [`CurveError`] for a policy that does not exist or has no curve.
+    /// [`CurveError`] if a policy does not exist or has no curve.
     pub fn new(
         registry: &'a Registry,
         specs: &'a [Spec],
@@ -141,12 +141,12 @@ impl<'a> Curve<'a> {
         Ok(Curve { kinds, sizes, registry, specs, position: 0, places: Vec::new() })
     }
 
-    /// Returns `true` if any of them needs the future.
+    /// Returns `true` if any of the policies needs the future.
     pub fn needs_future(&self) -> bool {
         self.kinds.iter().any(|k| matches!(k, Kind::Opt(_)))
     }
 
-    /// Takes the next references of the trace; pages are dense ids.
+    /// Processes the next references of the trace; pages are dense ids.
     ///
     /// # Errors
     /// [`CurveError::Stalled`].
@@ -178,7 +178,7 @@ impl<'a> Curve<'a> {
         Ok(())
     }
 
-    /// The points, policy by policy, sizes ascending.
+    /// Returns the points, policy by policy, sizes ascending.
     pub fn points(&self) -> Vec<Point> {
         let references = self.position.max(1) as f64;
         let mut points = Vec::new();
@@ -207,8 +207,8 @@ impl<'a> Curve<'a> {
         points
     }
 
-    /// Exact miss ratios of the same points, each by a simulation of its own, over a trace that
-    /// is in memory.
+    /// Returns the exact miss ratios of the same points, each from a separate simulation over a
+    /// trace in memory.
     ///
     /// # Errors
     /// [`CurveError`].

@@ -1,12 +1,12 @@
 //! Curves of any policy from a sample of the pages.
 //!
-//! A page is in the sample if a hash of its id selects it, hence with all its references or none. A
-//! cache of `size` frames behaves like one of `size × rate` frames on a sample of that rate. Small
-//! caches take a high rate, up to 1, and large ones a low rate, so that every point costs about as
-//! much and none rests on a handful of frames. Parameters that count frames or references shrink
-//! with the sample, and rates per reference grow. The sample's misses are divided by the references
-//! it should have had: a few very hot pages nearly always cause the missing or excess references,
-//! and those hit anyway.
+//! A hash of a page's id puts the page into the sample, with all its references, or leaves it out.
+//! A cache of `size` frames behaves like one of `size × rate` frames on a sample of that rate.
+//! Small caches take a high rate, up to 1, and large ones a low rate. Every point therefore costs
+//! about as much, and none rests on a handful of frames. Parameters that count frames or references
+//! shrink with the sample, and rates per reference grow. The sample's misses are divided by the
+//! references that it should have had: a few very hot pages nearly always cause the missing or
+//! excess references, and those references hit anyway.
 
 use millpond_base::Mark;
 use millpond_policies::config::Spec;
@@ -18,7 +18,7 @@ use crate::sim::{SimOptions, Simulation, Stalled};
 /// Hash space of the sample.
 const SPACE: u64 = 1 << 24;
 
-/// One size of one policy on a sample of its own rate.
+/// One size of one policy on a sample with a rate for this size.
 pub struct SampledCell {
     size: u64,
     limit: u64,
@@ -27,7 +27,7 @@ pub struct SampledCell {
     references: u64,
 }
 
-/// A page's place in the hash space.
+/// Returns a page's place in the hash space.
 #[inline(always)]
 pub fn place(page: u64) -> u64 {
     let mut x = page.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -36,30 +36,30 @@ pub fn place(page: u64) -> u64 {
     (x ^ (x >> 32)) % SPACE
 }
 
-/// The rate for a cache of `size` frames over a trace of `pages` distinct pages: about 16 K pages
-/// in the sample and never fewer than 512 frames, where there are as many.
+/// Returns the sampling rate for a cache of `size` frames over a trace of `pages` distinct pages.
+/// The sample has about 16 K pages, and the scaled cache at least 512 frames if `size` has as many.
 pub fn rate_for(size: u64, pages: u64) -> f64 {
     const PAGES: f64 = 16_384.0;
     const FRAMES: f64 = 512.0;
     (PAGES / pages.max(1) as f64).max(FRAMES / size.max(1) as f64).min(1.0)
 }
 
-/// The part of the hash space that a sample at `rate` takes.
+/// Returns the part of the hash space that a sample at `rate` takes.
 fn limit_at(rate: f64) -> u64 {
     ((rate * SPACE as f64).round() as u64).clamp(1, SPACE)
 }
 
-/// Returns the frames of the cache that represents one of `size` frames, on a sample at `rate`.
+/// Returns the scaled number of frames for a cache of `size` frames on a sample at `rate`.
 pub fn frames_at(size: u64, rate: f64) -> u64 {
     let frames = (size as f64 * limit_at(rate) as f64 / SPACE as f64).round().max(1.0);
     frames.min(2e9) as u64
 }
 
 impl SampledCell {
-    /// A cell for `size` frames, on a sample at `rate`.
+    /// Creates a cell for `size` frames, on a sample at `rate`.
     ///
     /// # Errors
-    /// A parameter that cannot be.
+    /// A parameter of the policy is invalid.
     pub fn new(
         entry: &Entry,
         spec: &Spec,
@@ -81,17 +81,18 @@ impl SampledCell {
         })
     }
 
-    /// The size that the cell represents.
+    /// Returns the cache size that the cell represents.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The share of the pages in its sample.
+    /// Returns the share of the pages in the cell's sample.
     pub fn rate(&self) -> f64 {
         self.limit as f64 / SPACE as f64
     }
 
-    /// Simulates the references of the sample among these; `places` are their pages' places.
+    /// Simulates the references that are in the sample; `places` are the places of the batch's
+    /// pages.
     ///
     /// # Errors
     /// [`Stalled`].
@@ -111,7 +112,7 @@ impl SampledCell {
         self.simulation.run(&self.sampled, None)
     }
 
-    /// The estimated miss ratio; 0 for no references.
+    /// Returns the estimated miss ratio, or 0 without references.
     pub fn miss_ratio(&self) -> f64 {
         let expected = self.references as f64 * self.rate();
         if expected == 0.0 {

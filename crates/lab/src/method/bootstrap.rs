@@ -4,21 +4,21 @@ use millpond_base::Seed;
 
 use crate::interval::Interval;
 
-/// Resamples: enough that the ends of an interval of 95 % hardly depend on the seed.
+/// Number of resamples: enough that the ends of a 95 % interval hardly depend on the seed.
 const RESAMPLES: usize = 10_000;
 
-/// The length of blocks if nothing is known of the dependence: the cube root of the number of
+/// Returns the length of blocks if the dependence is unknown: the cube root of the number of
 /// values, rounded up. This is the order that Hall, Horowitz and Jing (1995) find for the variance
 /// of a mean.
 pub fn block_len(values: usize) -> usize {
     (values as f64).cbrt().ceil() as usize
 }
 
-/// The mean of a series of values that depend on their neighbours, with its 95 % interval by the
-/// circular block bootstrap (Politis and Romano 1992). Series of the same length are made of blocks
-/// of `block` neighbours, where the first value follows the last. The interval is that of their
-/// means (its 2.5 and 97.5 per cent points). With blocks of one value the values are taken as
-/// independent. `None` without a value; one value has no interval.
+/// Returns the mean of a series of values that depend on their neighbours, with its 95 % interval
+/// by the circular block bootstrap (Politis and Romano 1992). Resampled series of the same length
+/// consist of blocks of `block` neighbours, where the first value follows the last. The interval
+/// spans the 2.5 and 97.5 per cent points of their means. Blocks of one value treat the values as
+/// independent. The result is `None` without a value; one value has no interval.
 pub fn block_bootstrap(values: &[f64], block: usize, seed: Seed) -> Option<Interval> {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n as f64;
@@ -47,7 +47,7 @@ pub fn block_bootstrap(values: &[f64], block: usize, seed: Seed) -> Option<Inter
 mod tests {
     use super::*;
 
-    /// Values that depend on the ones before.
+    /// Returns a series in which each value depends on the values before it.
     fn series(n: usize, keeps: f64, seed: u64) -> Vec<f64> {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut last = 0.0;

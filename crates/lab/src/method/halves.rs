@@ -1,17 +1,17 @@
-//! The halves of a set of traces: parameters are chosen by one, and the choice is judged by the
-//! other.
+//! The halves of a set of traces: one half chooses parameters, and the other half judges the
+//! choice.
 
 /// The half to which a trace belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Half {
-    /// Parameters may be chosen by it.
+    /// Parameters may be chosen on this half.
     Tuning,
-    /// Choices are judged by it.
+    /// Choices are judged on this half.
     HeldOut,
 }
 
 impl Half {
-    /// *tuning* or *held-out*.
+    /// Returns *tuning* or *held-out*.
     pub fn name(self) -> &'static str {
         match self {
             Half::Tuning => "tuning",
@@ -20,9 +20,9 @@ impl Half {
     }
 }
 
-/// Returns the half of each trace, in the order given, by a rule that knows only the names. Sorted
-/// by the last part of the path, then by the whole path, by bytes, traces alternate between tuning
-/// and held-out; the first one is for tuning.
+/// Returns the half of each trace, in the order given, by a rule that knows only the names. The
+/// names are sorted by the last part of the path, then by the whole path, by bytes. Sorted traces
+/// alternate between tuning and held-out; the first one is for tuning.
 ///
 /// ```
 /// # use millpond_lab::method::{Half, halves};
@@ -50,7 +50,7 @@ mod tests {
         let names = ["z/a.gz", "a/d.gz", "c.gz", "b/b.gz"];
         assert_eq!(halves(&names), [Tuning, HeldOut, Tuning, HeldOut]);
         assert_eq!(halves(&["c.gz", "b/b.gz", "z/a.gz"]), [Tuning, HeldOut, Tuning]);
-        // Equal names are distinguished by their folders.
+        // Traces of equal names are distinguished by their folders.
         assert_eq!(halves(&["y/a", "x/a"]), [HeldOut, Tuning]);
         assert_eq!(halves::<&str>(&[]), []);
         assert_eq!((Tuning.name(), HeldOut.name()), ("tuning", "held-out"));

@@ -2,7 +2,8 @@
 
 /// Returns the p-values of several claims, adjusted for all of them. Comparing each with a level
 /// keeps the probability of rejecting even one true null hypothesis below that level (Holm 1979).
-/// The smallest of m is multiplied by m, the next by m − 1, and none is less than one before it.
+/// The smallest of m p-values is multiplied by m, the next by m − 1, and none ends below one before
+/// it.
 ///
 /// ```
 /// # use millpond_lab::method::holm;

@@ -5,37 +5,37 @@ use std::fmt;
 
 use super::paired::{Outcome, sign_test, t_test};
 
-/// The largest p-value of `>` and `<`.
+/// Largest p-value that gives `>` or `<`.
 const CLEAR: f64 = 0.05;
-/// The largest p-value of `>>` and `<<`.
+/// Largest p-value that gives `>>` or `<<`.
 const VERY_CLEAR: f64 = 0.01;
 
-/// Which values of a metric are the better ones.
+/// Direction in which the values of a metric are better.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Better {
-    /// Hit ratios, throughput.
+    /// Larger values, such as hit ratios and throughput.
     Larger,
-    /// Misses, execution time.
+    /// Smaller values, such as misses and execution time.
     Smaller,
 }
 
-/// Result of comparing one policy with another one in one test.
+/// Mark of one policy against another one in one test.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Mark {
     /// `<<`: worse, with a p-value of at most 0.01.
     MuchWorse,
-    /// `<`: worse, with one of at most 0.05.
+    /// `<`: worse, with a p-value of at most 0.05.
     Worse,
-    /// `=`: no difference was shown, which does not show that there is none.
+    /// `=`: no difference was shown, which does not prove equality.
     Equal,
-    /// `>`.
+    /// `>`: better, with a p-value of at most 0.05.
     Better,
-    /// `>>`.
+    /// `>>`: better, with a p-value of at most 0.01.
     MuchBetter,
 }
 
 impl Mark {
-    /// The mark of a test's outcome.
+    /// Returns the mark for a test's outcome.
     pub fn of(outcome: Outcome, better: Better) -> Mark {
         let is_better = match (outcome.first_is, better) {
             (Ordering::Equal, _) => return Mark::Equal,
@@ -67,15 +67,15 @@ impl fmt::Display for Mark {
 /// Weights of the marks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Weights {
-    /// Weight of `>`, and of `<` with the other sign: his α.
+    /// Weight of `>`, and negated of `<`: Luan's α.
     pub clear: f64,
-    /// Weight of `>>`, and of `<<` with the other sign: his β.
+    /// Weight of `>>`, and negated of `<<`: Luan's β.
     pub very_clear: f64,
-    /// Weight of `=`: his γ.
+    /// Weight of `=`: Luan's γ.
     pub equal: f64,
 }
 
-/// His weights: 1, 2 and 0.
+/// Luan's weights: 1, 2 and 0.
 impl Default for Weights {
     fn default() -> Weights {
         Weights { clear: 1.0, very_clear: 2.0, equal: 0.0 }
@@ -94,8 +94,8 @@ impl Weights {
     }
 }
 
-/// The marks of each policy (row) beside each (column), as his tables 3 and 4 print them: a policy
-/// is `=` to itself.
+/// The marks of each policy (row) against each policy (column), as Luan's tables 3 and 4 print
+/// them. A policy is `=` to itself.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Marks(pub Vec<Vec<Mark>>);
 
@@ -105,24 +105,24 @@ impl Marks {
         Marks(values.iter().map(row).collect())
     }
 
-    /// The sum of the weights in each row.
+    /// Returns the sum of the weights in each row.
     pub fn scores(&self, weights: Weights) -> Vec<f64> {
         self.0.iter().map(|row| row.iter().map(|mark| weights.of(*mark)).sum()).collect()
     }
 }
 
-/// Both tests for all pairs of some policies.
+/// The marks of both tests for all pairs of some policies.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Joint {
-    /// The t-test's marks.
+    /// Marks of the t-test.
     pub t: Marks,
-    /// The sign test's.
+    /// Marks of the sign test.
     pub sign: Marks,
 }
 
 impl Joint {
-    /// Compares policies by their values: one for each policy and cache size, sizes in the same
-    /// order (means over seeds, if there are several).
+    /// Compares policies by their values: one value for each policy and cache size, with sizes in
+    /// the same order. Values are means over seeds if there are several.
     ///
     /// ```
     /// # use millpond_lab::method::{Better, Joint, Weights};
@@ -138,13 +138,14 @@ impl Joint {
         Joint { t: marks(t_test), sign: marks(sign_test) }
     }
 
-    /// The mean of both scores of each policy.
+    /// Returns the mean of both scores of each policy.
     pub fn scores(&self, weights: Weights) -> Vec<f64> {
         let (t, sign) = (self.t.scores(weights), self.sign.scores(weights));
         t.iter().zip(sign).map(|(t, sign)| (t + sign) / 2.0).collect()
     }
 
-    /// The policies' numbers, the best score first; equal scores in the order of the policies.
+    /// Returns the policies' indexes, the best score first; equal scores keep the order of the
+    /// policies.
     pub fn ranking(&self, weights: Weights) -> Vec<usize> {
         let scores = self.scores(weights);
         let mut order: Vec<usize> = (0..scores.len()).collect();
@@ -157,7 +158,7 @@ impl Joint {
 mod tests {
     use super::*;
 
-    /// In the order of his tables.
+    /// The policies in the order of Luan's tables.
     const POLICIES: [&str; 13] = [
         "GCLOCK",
         "CLOCK",
@@ -174,7 +175,7 @@ mod tests {
         "CLOCK-Pro",
     ];
 
-    /// His table 3.
+    /// Luan's table 3.
     const TABLE_3: &str = "
         =  =  =  >  =  =  =  >> >> =  =  >> >>
         =  =  << >  =  =  =  >> >> =  =  >> >>
@@ -190,7 +191,7 @@ mod tests {
         << << << =  << << << =  >> << << =  =
         << << << =  << << << << << << << =  =";
 
-    /// His table 4.
+    /// Luan's table 4.
     const TABLE_4: &str = "
         =  >  =  =  =  =  >> >> >> =  << >> >>
         <  =  << =  =  =  =  =  >> <  << =  >>
@@ -206,8 +207,9 @@ mod tests {
         << =  << =  <  =  =  =  >> =  << =  =
         << << << =  << << << << >> << << =  =";
 
-    /// His table 5. CLOCK-Pro is printed as −16; that follows from the tables only if its cell
-    /// beside LIRS in table 3 is `>>`, which LIRS' cell beside it and table 4 confirm.
+    /// Luan's table 5. It prints −16 for CLOCK-Pro. That follows from the tables only if the cell
+    /// of CLOCK-Pro beside LIRS in table 3 is `>>`, which the cell of LIRS beside CLOCK-Pro and
+    /// table 4 confirm.
     const TABLE_5: [(&str, f64); 13] = [
         ("LIRS", -24.0),
         ("CLOCK-Pro", -16.0),

@@ -1,8 +1,8 @@
-//! Comparing policies: tests of significance, Luan's joint method (luan 3.4), and regret.
+//! Comparison of policies: tests of significance, Luan's joint method (luan 3.4), and regret.
 //!
-//! Pairs of values belong together: two policies at one cache size, or in one repetition. The sign
-//! test asks only which of the two is larger, the t-test by how much; [`Joint`] takes both, for any
-//! number of policies, as Luan's tables do. For several claims at once, [`holm`] bounds the
+//! Tests work on pairs of values: two policies at one cache size, or in one repetition. The sign
+//! test asks only which of the two is larger, the t-test by how much. [`Joint`] takes both tests,
+//! for any number of policies, as Luan's tables do. For several claims at once, [`holm`] bounds the
 //! probability that any of them is wrong. [`Ranks`] compares many policies over many settings.
 //! [`block_bootstrap`] is for values that depend on their neighbours, such as blocks of one trace.
 //! [`Regrets`] measure the distance of policies from the best one of each cell, by which a default

@@ -10,16 +10,17 @@ pub struct Outcome {
     /// The one-sided p-value: the probability of this observation, or a more extreme one, if
     /// neither column tended to be larger.
     pub p: f64,
-    /// Direction of the difference: the first column is the larger or the smaller one.
+    /// Direction of the difference: `Greater` if the first column is larger, `Less` if it is
+    /// smaller.
     pub first_is: Ordering,
 }
 
 impl Outcome {
-    /// The outcome for two columns that differ nowhere.
+    /// The outcome for two columns without a difference.
     const NOTHING: Outcome = Outcome { p: 1.0, first_is: Ordering::Equal };
 }
 
-/// The sign test (luan 3.4.1), on the number of pairs whose first value is the larger one. Pairs of
+/// The sign test (luan 3.4.1), on the number of pairs in which the first value is larger. Pairs of
 /// equal values, and values that are not numbers, do not count.
 ///
 /// ```
@@ -45,7 +46,7 @@ pub fn sign_test(first: &[f64], second: &[f64]) -> Outcome {
     Outcome { p: p.min(1.0), first_is: larger.cmp(&smaller) }
 }
 
-/// Student's paired t-test (luan 3.4.2), over all pairs, equal ones too.
+/// Student's paired t-test (luan 3.4.2), over all pairs, including equal ones.
 pub fn t_test(first: &[f64], second: &[f64]) -> Outcome {
     let differences: Vec<f64> = first.iter().zip(second).map(|(a, b)| a - b).collect();
     let n = differences.len() as f64;
@@ -87,12 +88,12 @@ mod tests {
         assert_eq!(outcome.first_is, Ordering::Greater);
         let swapped = sign_test(&[0.5; 10], &first);
         assert!(near(swapped.p, outcome.p) && swapped.first_is == Ordering::Less);
-        // Ties are no trials.
+        // Ties do not count as trials.
         let tied = sign_test(&[1.0, 1.0, 1.0, 5.0], &[0.0, 0.0, 0.0, 5.0]);
         assert!(near(tied.p, 0.125), "{tied:?}");
         assert_eq!(sign_test(&[1.0, f64::NAN], &[1.0, 2.0]), Outcome::NOTHING);
         assert_eq!(sign_test(&[], &[]), Outcome::NOTHING);
-        // Half and half: more than a half, since both tails have the middle.
+        // One of two pairs: p is above a half, because both tails include the middle.
         let even = sign_test(&[0.0, 1.0], &[1.0, 0.0]);
         assert!(near(even.p, 0.75) && even.first_is == Ordering::Equal);
         // Thousands of trials neither overflow nor vanish: 1,100 of 2,000 is z = 4.47.
@@ -119,8 +120,8 @@ mod tests {
         let outcome = t_test(&[2.0, 4.0, 6.0], &[1.0, 2.0, 3.0]);
         assert!(near(outcome.p, 0.5 - 12f64.sqrt() / (2.0 * 14f64.sqrt())), "{outcome:?}");
         assert_eq!(outcome.first_is, Ordering::Greater);
-        // t = 2.228139 with ten degrees of freedom has 2.5 % beyond it: eleven differences whose
-        // mean is that number of its standard errors.
+        // With ten degrees of freedom, t = 2.228139 has 2.5 % beyond it. The mean of the eleven
+        // differences is that number of standard errors.
         let shape: Vec<f64> = (0..11).map(|i| f64::from(i) - 5.0).collect();
         let shift = 2.228_139 * 1.0;
         let first: Vec<f64> = shape.iter().map(|d| d + shift).collect();

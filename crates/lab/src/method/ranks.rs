@@ -1,27 +1,27 @@
-//! Ranks over many settings: Friedman's test, and the critical difference of Nemenyi's.
+//! Ranks over many settings: Friedman's test, and Nemenyi's critical difference.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
 
 use super::joint::Better;
 
-/// The mean ranks of some policies, as a critical-difference diagram shows them (Demšar 2006).
+/// The mean ranks of some policies, as drawn in a critical-difference diagram (Demšar 2006).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ranks {
-    /// Each policy's mean rank; 1 is the best. Ties share their ranks.
+    /// Mean rank of each policy; 1 is the best. Ties share their ranks.
     pub mean: Vec<f64>,
-    /// Number of settings in which they were ranked.
+    /// Number of settings in which the policies were ranked.
     pub settings: usize,
-    /// Friedman's p-value: the probability of ranks as different as these, or more, if no policy
+    /// Friedman's p-value: the probability of ranks at least as different as these, if no policy
     /// tended to be ahead of another.
     pub p: f64,
-    /// Critical difference (Nemenyi): mean ranks that differ by less are indistinguishable at 5 %.
+    /// Nemenyi's critical difference: mean ranks closer than this are indistinguishable at 5 %.
     pub critical: f64,
 }
 
 impl Ranks {
-    /// Ranks policies in each setting (a trace, a seed); `values` has a list for each policy, in
-    /// the same order of settings. None with fewer than two policies or settings, or a value that
-    /// is no number.
+    /// Ranks policies in each setting (a trace, a seed). `values` has a list for each policy, in
+    /// the same order of settings. Returns `None` with fewer than two policies or settings, or with
+    /// a value that is not a number.
     pub fn of(values: &[Vec<f64>], better: Better) -> Option<Ranks> {
         let (k, n) = (values.len(), values.iter().map(Vec::len).min()?);
         if k < 2 || n < 2 || values.iter().flatten().any(|value| value.is_nan()) {
@@ -53,8 +53,8 @@ impl Ranks {
         Some(Ranks { mean, settings: n as usize, p, critical })
     }
 
-    /// Returns groups of policies, by their numbers, the best first, within which no two are
-    /// distinguishable. Each is as large as it can be, and none is within another.
+    /// Returns groups of policy indexes, the best first, in which no two policies are
+    /// distinguishable. Each group is as large as it can be, and none is within another.
     pub fn groups(&self) -> Vec<Vec<usize>> {
         let mut order: Vec<usize> = (0..self.mean.len()).collect();
         order.sort_by(|a, b| self.mean[*a].total_cmp(&self.mean[*b]));
@@ -71,8 +71,8 @@ impl Ranks {
     }
 }
 
-/// The quantile of the studentized range of `k` groups with infinitely many degrees of freedom: of
-/// the range of `k` standard normal values.
+/// Returns the quantile of the studentized range of `k` groups with infinitely many degrees of
+/// freedom, which is the range of `k` standard normal values.
 fn range_quantile(k: usize, share: f64) -> f64 {
     let (mut low, mut high) = (0.0, 20.0);
     for _ in 0..60 {
@@ -82,8 +82,8 @@ fn range_quantile(k: usize, share: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// The probability that the range of `k` standard normal values is at most `q`: the least of them
-/// is anywhere, and all others are within `q` above it. Simpson's rule.
+/// Returns the probability that the range of `k` standard normal values is at most `q`, by
+/// Simpson's rule: the least value is anywhere, and all others are within `q` above it.
 fn range_cdf(k: usize, q: f64) -> f64 {
     const STEPS: usize = 800;
     const END: f64 = 9.0;
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn quantiles_of_the_range_are_those_of_the_tables() {
-        // q at 5 % over √2, as Demšar's table 5 has it for Nemenyi's test.
+        // q at 5 % over √2, as in Demšar's table 5 for Nemenyi's test.
         for (k, published) in [(2, 1.960), (3, 2.343), (5, 2.728), (10, 3.164)] {
             let ours = range_quantile(k, 0.95) / std::f64::consts::SQRT_2;
             assert!((ours - published).abs() < 1e-3, "{k}: {ours}");
@@ -121,7 +121,7 @@ mod tests {
         let values = [vec![1.0, 1.0, 1.0, 2.0], vec![2.0, 2.0, 2.0, 1.0], vec![2.0, 3.0, 3.0, 3.0]];
         let ranks = Ranks::of(&values, Better::Smaller).unwrap();
         assert_eq!(ranks.mean, [1.25, 1.875, 2.875]);
-        // scipy.stats.friedmanchisquare of the same columns.
+        // Result of scipy.stats.friedmanchisquare for the same columns.
         assert!((ranks.p - 0.056_888).abs() < 1e-5, "{}", ranks.p);
         let larger = Ranks::of(&values, Better::Larger).unwrap();
         assert_eq!(larger.mean, [2.75, 2.125, 1.125]);

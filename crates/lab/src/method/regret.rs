@@ -1,8 +1,8 @@
-//! Regret: the excess cost of a policy over the best one of the same cell.
+//! Regret: the excess cost of a policy over the best policy of the same cell.
 //!
-//! A *cell* is a trace and a pool size. The regret of a policy in it is its cost over the least
-//! cost that any candidate has there, minus one: 0 where it is the best, 0.1 where it costs a tenth
-//! more. A default has to serve unknown workloads, so it is judged by a high quantile of its
+//! A *cell* is a trace and a pool size. The regret of a policy in a cell is its cost over the least
+//! cost of any candidate there, minus one: 0 for the best policy, 0.1 for a cost that is a tenth
+//! higher. A default has to serve unknown workloads, so it is judged by a high quantile of its
 //! regrets, not by its number of wins.
 //!
 //! Cells of one trace are not independent, so intervals come from a bootstrap that draws traces,
@@ -18,15 +18,15 @@ use crate::interval::Interval;
 /// Cost of a policy in a cell.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CellCost {
-    /// The trace.
+    /// Name of the trace.
     pub trace: String,
-    /// The pool size, as it was asked for (`5%`, `1000`).
+    /// The pool size as requested (`5%`, `1000`).
     pub size: String,
     /// The policy, with its parameters.
     pub policy: String,
-    /// The policy's cost there, in page reads; not negative.
+    /// Cost of the policy in the cell, in page reads; not negative.
     pub cost: f64,
-    /// `true` if other policies' regrets are measured against it; `false` for a bound.
+    /// `true` if other policies' regrets are measured against this policy; `false` for a bound.
     pub is_candidate: bool,
 }
 
@@ -34,10 +34,10 @@ pub struct CellCost {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegretError {
-    /// There is no cost of a candidate.
+    /// No candidate has a cost.
     #[error("no cell has a cost: give traces, sizes and a policy that does not need the future")]
     Nothing,
-    /// A policy lacks a cell that others have, so that its quantiles would be over other cells.
+    /// A policy lacks a cell that others have, so its quantiles would be over other cells.
     #[error("{policy} has no cost for {trace} at {size}, which others have: run that cell, too")]
     Missing {
         /// The policy.
@@ -47,7 +47,7 @@ pub enum RegretError {
         /// The size.
         size: String,
     },
-    /// A cell where nothing costs anything: every ratio to it is undefined.
+    /// The best policy of a cell costs nothing, so every ratio to it is undefined.
     #[error("the best policy costs nothing for {trace} at {size}: leave that size out")]
     Free {
         /// The trace.
@@ -55,7 +55,7 @@ pub enum RegretError {
         /// The size.
         size: String,
     },
-    /// A cost that is no cost.
+    /// The cost is negative or not a number.
     #[error("{policy} costs {cost} for {trace} at {size}: a cost is a number, and not negative")]
     Cost {
         /// The policy.
@@ -69,39 +69,39 @@ pub enum RegretError {
     },
 }
 
-/// A policy's regrets, summed up.
+/// Summary of a policy's regrets.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Regret {
     /// The policy, with its parameters.
     pub policy: String,
     /// `true` for a candidate; a bound's regrets may be below zero.
     pub is_candidate: bool,
-    /// The regret that half of the cells do not exceed, with its 95 % interval over traces.
+    /// Median regret over the cells, with its 95 % interval over traces.
     pub median: Interval,
-    /// The regret that nine of ten cells do not exceed, with its 95 % interval over traces.
+    /// The 90th percentile of the regrets, with its 95 % interval over traces.
     pub p90: Interval,
-    /// The largest one.
+    /// The largest regret.
     pub worst: f64,
-    /// The trace and the size of the worst regret.
+    /// The trace and the size of the largest regret.
     pub worst_at: (String, String),
-    /// Cells in which no candidate costs less.
+    /// Number of cells in which no candidate costs less; 0 for a bound.
     pub wins: usize,
-    /// The 90th percentile minus that of the policy it is compared with, if there is one. The 95 %
+    /// This policy's 90th percentile minus that of the compared policy, if there is one. The 95 %
     /// interval is over the same draws of traces. Below zero if this policy is better.
     pub beside: Option<Interval>,
 }
 
-/// Draws behind the intervals.
+/// Bootstrap behind the intervals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bootstrap {
-    /// Samples of traces; none: intervals are as wide as a point.
+    /// Number of samples of traces; with 0, an interval is a single point.
     pub draws: usize,
     /// The seed of the draws.
     pub seed: u64,
 }
 
 impl Default for Bootstrap {
-    /// 2,000 draws with seed 1.
+    /// Returns 2,000 draws with seed 1.
     fn default() -> Bootstrap {
         Bootstrap { draws: 2000, seed: 1 }
     }
@@ -111,9 +111,9 @@ impl Default for Bootstrap {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Regrets {
     policies: Vec<Judged>,
-    /// Trace and size of each cell, traces together.
+    /// Trace and size of each cell; the cells of a trace are adjacent.
     cells: Vec<(String, String)>,
-    /// By policy, then by cell.
+    /// Regrets by policy, then by cell.
     regrets: Vec<Vec<f64>>,
     best: Vec<usize>,
 }
@@ -127,8 +127,9 @@ struct Judged {
 type Costs<'a> = BTreeMap<(&'a str, &'a str), Vec<(f64, u32)>>;
 
 impl Regrets {
-    /// Computes regrets from costs. If a policy has several for a cell, as with several seeds,
-    /// their mean counts. Policies and cells stay in the order of their first appearance.
+    /// Computes regrets from costs. If a policy has several costs for a cell, from several seeds
+    /// for example, their mean counts. Policies and cells stay in the order of their first
+    /// appearance.
     ///
     /// # Errors
     /// [`RegretError`].
@@ -168,39 +169,39 @@ impl Regrets {
         from_sums(policies, &order, &sums)
     }
 
-    /// The policies, in the order of their first appearance.
+    /// Returns the policies, in the order of their first appearance.
     pub fn policies(&self) -> impl Iterator<Item = &str> {
         self.policies.iter().map(|policy| policy.name.as_str())
     }
 
-    /// Trace and size of each cell.
+    /// Returns the trace and size of each cell.
     pub fn cells(&self) -> &[(String, String)] {
         &self.cells
     }
 
-    /// The regrets of policy number `policy`, one for each cell.
+    /// Returns the regrets of policy number `policy`, one for each cell.
     pub fn of_policy(&self, policy: usize) -> &[f64] {
         &self.regrets[policy]
     }
 
-    /// The candidate that costs least in cell number `cell`: the first of them, if several do.
+    /// Returns the candidate with the least cost in cell number `cell`: the first one of several.
     pub fn best(&self, cell: usize) -> &str {
         &self.policies[self.best[cell]].name
     }
 
-    /// Number of traces.
+    /// Returns the number of traces.
     pub fn traces(&self) -> usize {
         self.by_trace().len()
     }
 
     /// Returns each policy's median, 90th percentile and worst cell, the least 90th percentile
-    /// first. Intervals come from a bootstrap that draws the given number of traces with
-    /// replacement; all policies are judged by the same draws. A single trace gives none. `beside`
-    /// is the number of the policy with whose 90th percentile the others' are compared.
+    /// first. Intervals come from a bootstrap that draws the given number of samples of traces,
+    /// with replacement; all policies are judged by the same draws. A single trace gives no
+    /// interval. The 90th percentiles are compared with that of policy number `beside`.
     pub fn summary(&self, bootstrap: Bootstrap, beside: Option<usize>) -> Vec<Regret> {
         let by_trace = self.by_trace();
         let random = Random::new(bootstrap.seed);
-        // Every sample of one trace is that trace, so it gives no information on others.
+        // Every sample of one trace is that trace, so it says nothing about other traces.
         let draws = if by_trace.len() > 1 { bootstrap.draws } else { 0 };
         let samples: Vec<Vec<usize>> = (0..draws)
             .map(|_| {
@@ -219,7 +220,7 @@ impl Regrets {
         all
     }
 
-    /// The numbers of each trace's cells.
+    /// Returns the cell numbers of each trace.
     fn by_trace(&self) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for at in 0..self.cells.len() {
@@ -267,7 +268,7 @@ impl Regrets {
     }
 }
 
-/// A quantile of the cells, and of each sample of traces.
+/// A quantile over the cells, and the same quantile over each sample of traces.
 pub(super) struct Drawn {
     pub(super) here: f64,
     pub(super) drawn: Vec<f64>,
@@ -279,7 +280,7 @@ impl Drawn {
         Drawn { here: self.here - other.here, drawn: pairs.map(|(a, b)| a - b).collect() }
     }
 
-    /// Returns the percentile interval, extended to the value itself if that is outside.
+    /// Returns the percentile interval, extended to the value itself if the value is outside.
     pub(super) fn interval(&self) -> Interval {
         let mean = self.here;
         if self.drawn.is_empty() {
@@ -290,8 +291,8 @@ impl Drawn {
     }
 }
 
-/// Returns the smallest value that at least this share of the values does not exceed; there is at
-/// least one value.
+/// Returns the smallest value that at least this share of the values does not exceed. `values` has
+/// at least one value.
 pub(super) fn nearest_rank(mut values: Vec<f64>, share: f64) -> f64 {
     let rank = (share * values.len() as f64 - 1e-9).ceil() as usize;
     let at = rank.clamp(1, values.len()) - 1;
@@ -346,7 +347,8 @@ mod tests {
         CellCost { trace, size, is_candidate: policy != "opt", policy, cost }
     }
 
-    /// Ten traces of two sizes: `a` is best except on one trace, `b` is 10 % above it.
+    /// Returns costs of ten traces of two sizes: `a` is best except on one trace, `b` is 10 % above
+    /// it.
     fn rows() -> Vec<CellCost> {
         let mut rows = Vec::new();
         for trace in 0..10 {
@@ -387,7 +389,7 @@ mod tests {
         assert!((beside.mean + 0.1).abs() < 1e-12, "{beside}");
         assert!(beside.low < 0.0 && beside.high > 0.0, "one trace decides: {beside}");
         assert_eq!(summary[1].beside.map(|b| (b.low, b.mean, b.high)), Some((0.0, 0.0, 0.0)));
-        // Equal seeds give equal ends; without draws there are none.
+        // Equal seeds give equal ends; without draws there is no interval.
         assert_eq!(regrets.summary(Bootstrap::default(), Some(1)), summary);
         let point = &regrets.summary(Bootstrap { draws: 0, seed: 1 }, None)[0];
         assert_eq!((point.p90.low, point.p90.high, point.beside), (0.0, 0.0, None));

@@ -1,16 +1,16 @@
 //! Regrets of repeated runs, such as live ones: intervals over the repetitions.
 //!
 //! [`Regrets`] estimates the results of other traces, and draws traces. Live workloads are few and
-//! chosen by hand, so only the results of other repetitions can be estimated. A sample has as many
-//! repetitions as there are, drawn with replacement, the same ones for every policy and cell. The
-//! best policy of a cell is determined in each sample, since it is as uncertain as everything else.
+//! chosen by hand, so only the results of other repetitions can be estimated. A sample draws as
+//! many repetitions as there are, with replacement, the same ones for every policy and cell. Each
+//! sample determines the best policy of a cell anew, because that choice is uncertain too.
 
 use millpond_policies::parts::Random;
 
 use super::regret::{Bootstrap, CellCost, Drawn, Regret, RegretError, Regrets, nearest_rank};
 
 /// Returns each policy's regrets over the cells of all repetitions, the least 90th percentile
-/// first; `beside` is the policy with whose 90th percentile the others' are compared.
+/// first. The 90th percentiles are compared with that of the policy `beside`.
 ///
 /// With few repetitions the intervals are too narrow: those of five have 0.63 of the width that
 /// Student's t would give them.
@@ -35,7 +35,7 @@ pub fn repeated(
         .map(|name| points.iter().any(|p| p.policy == *name && p.is_candidate))
         .collect();
     let random = Random::new(bootstrap.seed);
-    // By policy: the median and the 90th percentile of each sample.
+    // Median and 90th percentile of each sample, by policy.
     let mut drawn = vec![[Vec::new(), Vec::new()]; names.len()];
     for _ in 0..bootstrap.draws {
         let sample: Vec<u32> = random.sample(costs.len(), costs.len() as u32).collect();
@@ -65,7 +65,7 @@ pub fn repeated(
     Ok(points.into_iter().map(with_intervals).collect())
 }
 
-/// The costs of a repetition by policy, then by cell.
+/// Returns the costs of a repetition by policy, then by cell.
 fn costs_of(
     repetition: &[CellCost],
     names: &[String],
@@ -84,7 +84,7 @@ fn costs_of(
     names.iter().map(of_policy).collect()
 }
 
-/// The regrets of a sample of repetitions by policy, then by cell.
+/// Returns the regrets of a sample of repetitions by policy, then by cell.
 fn of_sample(costs: &[Vec<Vec<f64>>], sample: &[u32], is_candidate: &[bool]) -> Vec<Vec<f64>> {
     let sum = |policy: usize, cell: usize| -> f64 {
         sample.iter().map(|repetition| costs[*repetition as usize][policy][cell]).sum()
@@ -96,7 +96,7 @@ fn of_sample(costs: &[Vec<Vec<f64>>], sample: &[u32], is_candidate: &[bool]) -> 
         let of_candidates = sums.iter().zip(is_candidate).filter(|(_, is)| **is);
         let least = of_candidates.map(|(sum, _)| *sum).fold(f64::INFINITY, f64::min);
         for (policy, sum) in sums.iter().enumerate() {
-            // A cell that a sample has for nothing causes no regret.
+            // A cell without cost in a sample causes no regret.
             regrets[policy].push(if least > 0.0 { sum / least - 1.0 } else { 0.0 });
         }
     }
@@ -112,8 +112,8 @@ mod tests {
         CellCost { trace, size, is_candidate: policy != "opt", policy, cost }
     }
 
-    /// Ten sizes; `steady` costs a tenth more than `best` in each repetition, `wild` has 0 to 40 %
-    /// more, by the repetition.
+    /// Returns costs for ten sizes: `steady` costs a tenth more than `best` in each repetition,
+    /// `wild` 0 to 40 % more, depending on the repetition.
     fn rows() -> Vec<Vec<CellCost>> {
         let of = |repetition: u32| {
             (0..10).flat_map(move |size| {
@@ -138,7 +138,7 @@ mod tests {
         assert!(near(beside.mean, 0.1) && beside.low < 0.0 && beside.high > 0.2, "{beside}");
         assert_eq!((of("best").wins, of("opt").wins), (10, 0));
         assert!(near(of("opt").p90.mean, -0.1), "a bound is nobody's regret");
-        // Sorted by the 90th percentile; the same seed, the same ends.
+        // Sorted by the 90th percentile; equal seeds give equal ends.
         let order: Vec<_> = all.iter().map(|r| r.policy.as_str()).collect();
         assert_eq!(order, ["opt", "best", "steady", "wild"]);
         assert_eq!(repeated(&rows(), Bootstrap::default(), Some("steady")).unwrap(), all);

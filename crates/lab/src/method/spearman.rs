@@ -1,8 +1,8 @@
 //! Spearman's rank correlation: the agreement of two rankings.
 
-/// The correlation of the ranks of paired values, from −1 (reversed) to 1 (the same order); equal
-/// values share the mean of their ranks. `None` for fewer than two pairs, for values that are not
-/// numbers, and where all values of one side are equal.
+/// Returns the correlation of the ranks of paired values, from −1 (reversed) to 1 (the same order).
+/// Equal values share the mean of their ranks. The result is `None` for fewer than two pairs, for
+/// values that are not numbers, and if all values of one side are equal.
 ///
 /// ```
 /// # use millpond_lab::method::spearman;
@@ -24,7 +24,7 @@ pub fn spearman(first: &[f64], second: &[f64]) -> Option<f64> {
     (spread > 0.0).then(|| product(&first, &second) / spread)
 }
 
-/// The rank of each value, from 1; equal ones have the mean of theirs.
+/// Returns the rank of each value, from 1; equal values share the mean of their ranks.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let rank = |value: &f64| {
         let below = values.iter().filter(|other| *other < value).count();

@@ -1,4 +1,4 @@
-//! Axes: from values to places in a drawing, with round ticks.
+//! Axes: map values to places in a drawing, with round ticks.
 
 use super::html::short;
 
@@ -15,8 +15,8 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// An axis over all the values, drawn between two places. A logarithmic one takes positive
-    /// values only.
+    /// Returns an axis over all the values, drawn between two places. A logarithmic axis takes
+    /// positive values only.
     pub fn over(values: impl Iterator<Item = f64>, is_log: bool, from: f64, to: f64) -> Axis {
         let usable = values.filter(|v| v.is_finite() && (!is_log || *v > 0.0));
         let (mut low, mut high) =
@@ -44,7 +44,7 @@ impl Axis {
         self.from + share.clamp(-0.05, 1.05) * (self.to - self.from)
     }
 
-    /// Round values to mark, with their labels.
+    /// Returns round values to mark, with their labels.
     pub fn ticks(&self) -> Vec<(f64, String)> {
         let ticks = if self.is_log { self.log_ticks() } else { self.even_ticks() };
         ticks.into_iter().map(|t| (t, short(t))).collect()
@@ -68,7 +68,7 @@ impl Axis {
     fn log_ticks(&self) -> Vec<f64> {
         let decades = (self.low.log10().floor() as i32)..=(self.high.log10().ceil() as i32);
         if self.high / self.low < 5.0 {
-            // Within half a decade there is hardly a power of ten, or two or five times one.
+            // A range of less than a factor of 5 has few powers of ten, or two or five times one.
             return self.even_ticks();
         }
         let wide = self.high / self.low > 300.0;

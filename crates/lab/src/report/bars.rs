@@ -7,26 +7,26 @@ use super::curves::{HEIGHT, WIDTH, bottom, left_right, legend, name_above, serie
 use super::html::{STYLE, escaped, short};
 use crate::interval::Interval;
 
-/// Width of a letter of a group's name, about.
+/// Approximate width of a letter of a group's name.
 const LETTER: f64 = 6.5;
-/// Degrees by which names are turned that do not fit side by side.
+/// Degrees by which names are turned if they do not fit side by side.
 const TURN: f64 = 60.0;
 
-/// A bar: its group, its series, its value with its interval.
+/// A bar with its group, its series, and its value with interval.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bar {
     /// The label below the group.
     pub group: String,
-    /// Its name in the legend.
+    /// Name of the series in the legend.
     pub series: String,
-    /// Its height, with the interval that is drawn as a line.
+    /// Height of the bar, with the interval that is drawn as a line.
     pub value: Interval,
 }
 
 /// A plot of bars from zero upwards, side by side within each group.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct BarPlot {
-    /// The title above it.
+    /// The title above the plot.
     pub title: String,
     /// A paragraph below the title, as plain text.
     pub note: String,
@@ -37,7 +37,7 @@ pub struct BarPlot {
 }
 
 impl BarPlot {
-    /// The plot as one self-contained HTML page.
+    /// Returns the plot as one self-contained HTML page.
     pub fn render(&self) -> String {
         let title = escaped(&self.title);
         format!(
@@ -48,7 +48,7 @@ impl BarPlot {
         )
     }
 
-    /// The plot as a figure of a page, with its legend.
+    /// Returns the plot as a figure of a page, with its legend.
     pub(super) fn figure(&self) -> String {
         let (title, note) = (escaped(&self.title), escaped(&self.note));
         let legend = legend(&in_order(self.bars.iter().map(|bar| bar.series.as_str())));
@@ -68,10 +68,11 @@ impl BarPlot {
         let of_group = (right - left) / groups.len().max(1) as f64;
         let longest = groups.iter().map(|group| group.chars().count()).max().unwrap_or(0);
         let length = longest as f64 * LETTER;
-        // Names that would run into each other are turned, and have room below.
+        // Names that would overlap are turned, and have room below.
         let is_turned = length > of_group;
         let height = HEIGHT + if is_turned { length * TURN.to_radians().sin() } else { 0.0 };
-        // On a narrow screen letters grow, except those of turned names, whose plot scrolls.
+        // On a narrow screen letters grow. Turned names are an exception, because their plot
+        // scrolls.
         let class = if is_turned { "class=\"turned\" " } else { "" };
         let mut svg = format!(
             "<div class=\"wide\"><svg {class}viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
@@ -144,7 +145,7 @@ fn drawn(bar: &Bar, colour: usize, x: f64, width: f64, y: &Axis) -> String {
     )
 }
 
-/// The names without repetitions.
+/// Returns the names without repetitions, in order of first appearance.
 fn in_order<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut all: Vec<&str> = Vec::new();
     for name in names {

@@ -14,7 +14,7 @@ const RIGHT: f64 = 12.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 44.0;
 
-/// The frame of a plot: grid, ticks, names of the axes.
+/// Returns the frame of a plot: grid, ticks, names of the axes.
 pub(super) fn grid(x: &Axis, y: &Axis, x_name: &str, y_name: &str) -> String {
     let mut svg = String::new();
     let (left, right, bottom) = (LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM);
@@ -51,17 +51,17 @@ pub(super) fn grid(x: &Axis, y: &Axis, x_name: &str, y_name: &str) -> String {
     svg
 }
 
-/// The horizontal axis of a plot.
+/// Returns the horizontal axis of a plot.
 pub(super) fn across(values: impl Iterator<Item = f64>, is_log: bool) -> Axis {
     Axis::over(values, is_log, LEFT + 8.0, WIDTH - RIGHT - 8.0)
 }
 
-/// The vertical axis of a plot.
+/// Returns the vertical axis of a plot.
 pub(super) fn upwards(values: impl Iterator<Item = f64>) -> Axis {
     Axis::over(values, false, HEIGHT - BOTTOM - 6.0, TOP + 6.0)
 }
 
-/// Returns the left and right edge of plots.
+/// Returns the left and right edges of plots.
 pub(super) fn left_right() -> (f64, f64) {
     (LEFT, WIDTH - RIGHT)
 }
@@ -71,13 +71,13 @@ pub(super) fn bottom() -> f64 {
     HEIGHT - BOTTOM
 }
 
-/// The class that gives series number `index` its colour and dash.
+/// Returns the class that gives series number `index` its colour and dash.
 pub(super) fn series_class(index: usize) -> String {
     format!("s{} d{}", index % 8, (index / 8) % 4)
 }
 
-/// Returns the plot of one trace; `labels` fixes each policy's colour over the whole report. `None`
-/// if no policy has two sizes.
+/// Returns the plot of one trace, or `None` if no policy has two sizes. `labels` fixes each
+/// policy's colour over the whole report.
 pub(super) fn curves(trace: &TraceData, labels: &[&str]) -> Option<String> {
     if !trace.lines.iter().any(|line| line.cells.len() > 1) {
         return None;
@@ -130,17 +130,17 @@ pub(super) fn curves(trace: &TraceData, labels: &[&str]) -> Option<String> {
     Some(svg)
 }
 
-/// The name of a vertical axis above its plot, where the plot is too narrow to have it beside it.
+/// Returns the name of a vertical axis, placed above a plot that has no room beside it.
 pub(super) fn name_above(name: &str) -> String {
     format!("<p class=\"hint narrow\">{}</p>", escaped(name))
 }
 
-/// The legend: every label with its line.
+/// Returns the legend: every label with its line.
 pub(super) fn legend(labels: &[&str]) -> String {
     legend_of(labels.iter().copied().enumerate())
 }
 
-/// A legend of some labels only, each with the number of its colour.
+/// Returns a legend of some labels only, each with the number of its colour.
 pub(super) fn legend_of<'a>(labels: impl Iterator<Item = (usize, &'a str)>) -> String {
     let mut html = String::from("<ul class=\"legend\">");
     for (index, label) in labels {

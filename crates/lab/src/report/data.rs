@@ -13,45 +13,45 @@ use crate::table::{Table, Value, short_names};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// A result directory.
+    /// A result directory could not be read.
     #[error(transparent)]
     Result(#[from] ResultError),
-    /// Directories without a row.
+    /// The directories have no row.
     #[error("nothing to report: no row in {0}")]
     Empty(String),
     /// No row is of the policy to compare with.
     #[error("no row is of '{asked}', to which misses were to be relative; there are {known}")]
     Reference {
-        /// The policy that was asked for.
+        /// The requested policy.
         asked: String,
-        /// The policies that there are.
+        /// The policies that rows have.
         known: String,
     },
 }
 
-/// One policy at one size of one trace: the counts of each of its units. A unit is a seed, a
-/// repetition, or a run of its own, in one result directory. Its parts are the blocks of a trace,
-/// or the whole.
+/// Counts of each unit for one policy at one size of one trace. A unit is a seed, a repetition, or
+/// a separate run, in one result directory. Its parts are the blocks of a trace, or the whole
+/// trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
     units: Vec<(Unit, Vec<Part>)>,
 }
 
-/// Names of a repetition of a value.
+/// Names that identify a repetition of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Unit {
     seed: String,
     repetition: String,
-    /// The index of its result directory.
+    /// The index of the unit's result directory.
     directory: usize,
-    /// Distinguishes units of one directory that are alike in everything else.
+    /// Distinguishes units of one directory that are otherwise alike.
     run: usize,
 }
 
 /// Reads a part of a unit's name.
 type KeyOf = fn(&Unit) -> [&str; 2];
 
-/// One row: its unit, and its numbers.
+/// One row: its unit and its numbers.
 struct RowOf {
     seed: String,
     repetition: String,
@@ -70,8 +70,8 @@ struct Part {
 }
 
 impl Cell {
-    /// Takes a row. It becomes a part of its unit, or is ignored if the unit has it already. It
-    /// starts another run if its unit has other numbers.
+    /// Adds a row. The row becomes a part of its unit, or is ignored if the unit has it already. A
+    /// row with other numbers for the same part starts another run.
     fn take(&mut self, row: RowOf) {
         let RowOf { seed, repetition, directory, part } = row;
         for run in 0.. {
@@ -92,7 +92,7 @@ impl Cell {
         }
     }
 
-    /// Drops units whose numbers another directory has too: repeats of a simulation.
+    /// Drops units with the same numbers as a unit of another directory: repeats of a simulation.
     fn drop_copies(&mut self) {
         let all = std::mem::take(&mut self.units);
         for (unit, parts) in all {
@@ -115,17 +115,17 @@ impl Cell {
         self.units.iter().filter_map(sum).collect()
     }
 
-    /// The misses of each unit.
+    /// Returns the misses of each unit.
     pub(super) fn misses(&self) -> Vec<f64> {
         self.sums(|part| part.misses)
     }
 
-    /// The writes of each unit.
+    /// Returns the writes of each unit.
     pub(super) fn writes(&self) -> Vec<f64> {
         self.sums(|part| part.writes)
     }
 
-    /// The miss ratio of each unit: that of its row, or of its blocks together.
+    /// Returns the miss ratio of each unit, from its row or from all its blocks.
     pub(super) fn miss_ratios(&self) -> Vec<f64> {
         let ratio = |(_, parts): &(Unit, Vec<Part>)| match &parts[..] {
             [Part { ratio: Some(ratio), .. }] => Some(*ratio),
@@ -163,13 +163,13 @@ impl Cell {
 /// One policy with its parameters and options on one trace.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
-    /// The name in plots and tables: the policy, and the options where rows differ in them.
+    /// The name in plots and tables: the policy, and the options if rows differ in them.
     pub label: String,
     /// The policy with its parameters.
     pub name: String,
-    /// The policy without them.
+    /// The policy without its parameters.
     pub id: String,
-    /// The end of the label: numbers of lines are compared where this is equal.
+    /// The end of the label; only lines with equal ends are compared.
     pub options: String,
     /// The counts, by size.
     pub cells: BTreeMap<u64, Cell>,
@@ -180,7 +180,7 @@ pub(super) struct Line {
 pub(super) struct TraceData {
     pub name: String,
     pub lines: Vec<Line>,
-    /// The hash of its references; empty if rows do not state it.
+    /// Hash of the trace's references; empty if rows do not state it.
     content: String,
 }
 
@@ -189,12 +189,12 @@ pub struct ReportData {
     pub(super) traces: Vec<TraceData>,
     pub(super) table: Table,
     pub(super) runs: Vec<Json>,
-    /// True if rows have different options, so that labels state them.
+    /// `true` if rows have different options, so that labels state them.
     pub(super) has_options: bool,
 }
 
 impl ReportData {
-    /// Reads directories.
+    /// Reads the rows of directories.
     ///
     /// # Errors
     /// [`ReportError`].
@@ -224,12 +224,12 @@ impl ReportData {
         Ok(data)
     }
 
-    /// Finds the policy to which misses are relative: `asked` is the name of a policy with its
+    /// Finds the policy to which misses are relative. `asked` is the name of a policy with its
     /// parameters, as rows write it, or a label with its options. Returns the name: each line is
     /// compared with the policy's line with the same options.
     ///
     /// # Errors
-    /// [`ReportError::Reference`]: no row is of it.
+    /// [`ReportError::Reference`] if no row is of the policy.
     pub fn reference(&self, asked: &str) -> Result<String, ReportError> {
         let known = || self.traces.iter().flat_map(|trace| &trace.lines);
         let named = known().find(|line| line.name == asked);
@@ -250,7 +250,7 @@ impl ReportData {
         let paths: Vec<String> = self.traces.iter().map(|trace| trace.name.clone()).collect();
         let mut names = short_names(&paths);
         let twice = |at: usize| paths.iter().filter(|path| **path == paths[at]).count() > 1;
-        // One name of two traces: a column of the table distinguishes their rows.
+        // Two traces can share a name: a column of the table then distinguishes their rows.
         for at in (0..paths.len()).filter(|at| twice(*at)) {
             let content = &self.traces[at].content;
             names[at] += &match content.as_str() {
@@ -293,7 +293,7 @@ impl ReportData {
             Some(options) if self.has_options => format!(", {options}"),
             _ => String::new(),
         };
-        // An estimate is no measurement: they are never averaged, nor joined in one line.
+        // Sampled estimates and exact counts are never averaged, nor joined in one line.
         if text("method").as_deref() == Some("sampled") {
             options += ", sampled";
         }
@@ -322,7 +322,7 @@ impl ReportData {
         cell.take(RowOf { seed, repetition, directory, part });
     }
 
-    /// Explains a point of a plot and its band in a sentence or two.
+    /// Returns a sentence or two that explain a point of a plot and its band.
     pub(super) fn caption(&self) -> String {
         let cells =
             || self.traces.iter().flat_map(|t| &t.lines).flat_map(|line| line.cells.values());
@@ -343,7 +343,8 @@ impl ReportData {
         }
     }
 
-    /// Every policy's label, in the order of first appearance: the order of colours.
+    /// Returns every policy's label, in the order of first appearance, which is the order of
+    /// colours.
     pub(super) fn labels(&self) -> Vec<&str> {
         let mut labels: Vec<&str> = Vec::new();
         for line in self.traces.iter().flat_map(|t| &t.lines) {

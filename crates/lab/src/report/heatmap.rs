@@ -7,23 +7,23 @@ use super::data::{Cell, Line, TraceData};
 use super::html::{escaped, short};
 use crate::interval::Interval;
 
-/// A table of ratios, coloured by how far each is from 1.
+/// A table of ratios, coloured by their distance from 1.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct HeatMap {
-    /// The title above it.
+    /// The title above the map.
     pub title: String,
     /// A paragraph below the title, as plain text.
     pub note: String,
-    /// The corner's text, which describes the columns.
+    /// The text in the corner, which describes the columns.
     pub across: String,
     /// The columns' headings.
     pub columns: Vec<String>,
-    /// Each row's name and its ratios, `None` for a missing one.
+    /// Name and ratios of each row; `None` for a missing ratio.
     pub rows: Vec<(String, Vec<Option<f64>>)>,
 }
 
 impl HeatMap {
-    /// The map with one column more: each row's geometric mean over the columns so far.
+    /// Returns the map with an extra column: each row's geometric mean over the columns so far.
     #[must_use]
     pub fn with_mean(mut self) -> HeatMap {
         for (_, ratios) in &mut self.rows {
@@ -35,7 +35,7 @@ impl HeatMap {
         self
     }
 
-    /// The map as a figure of a page.
+    /// Returns the map as a figure of a page.
     pub(super) fn figure(&self) -> String {
         let mut html = String::new();
         if !self.note.is_empty() {
@@ -67,8 +67,8 @@ impl HeatMap {
 }
 
 /// Returns the map of one trace, and the labels of the lines that are not in it. Misses are
-/// relative to those of the policy `reference`, each line to the one with its own options. `None`
-/// if no line has a reference, or there is nothing to compare with it.
+/// relative to the policy `reference`, each line to the reference's line with the same options.
+/// Returns `None` if no line has a reference, or there is nothing to compare with it.
 pub(super) fn heatmap<'t>(trace: &'t TraceData, reference: &str) -> Option<(String, Vec<&'t str>)> {
     let base_of = |line: &Line| {
         let is_base = |other: &&Line| other.options == line.options && other.name == reference;
@@ -103,7 +103,7 @@ pub(super) fn heatmap<'t>(trace: &'t TraceData, reference: &str) -> Option<(Stri
     Some((map.with_mean().figure(), without.map(|line| line.label.as_str()).collect()))
 }
 
-/// A cell: more than the reference is warm, less is cold; ±30 % is full colour.
+/// Returns a cell: warm above the reference, cold below; ±30 % is full colour.
 fn cell(relative: f64) -> String {
     let strength = ((relative.ln() / 1.3f64.ln()).clamp(-1.0, 1.0) * 100.0).round();
     let (kind, strength) = if strength >= 0.0 { ("more", strength) } else { ("less", -strength) };

@@ -1,4 +1,4 @@
-//! Text that is safe inside a page, and numbers that are read at a glance.
+//! Text that is safe inside a page, and numbers that are quick to read.
 
 /// The style sheet of every page and plot.
 pub(super) const STYLE: &str = include_str!("style.css");
@@ -19,7 +19,7 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// A count as 950, 12.3k or 4.56M.
+/// Formats a count as 950, 12.3k or 4.56M.
 pub(super) fn short(x: f64) -> String {
     let digits = |scaled: f64, unit: &str| {
         let text = match scaled.abs() {

@@ -6,26 +6,26 @@ use super::axis::Axis;
 use super::curves::{HEIGHT, WIDTH, across, grid, legend, name_above, series_class, upwards};
 use super::html::{STYLE, escaped, short};
 
-/// Values that are all above this share of the greatest have an axis that does not begin at zero.
+/// Share of the greatest value; if all values are above it, the axis does not begin at zero.
 const HIGH: f64 = 0.6;
 
 /// A named line.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Line {
-    /// Its name in the legend.
+    /// Name of the line in the legend.
     pub label: String,
-    /// Its points, from left to right.
+    /// Points of the line, from left to right.
     pub points: Vec<(f64, f64)>,
-    /// The lower and upper end of each point's interval; empty for none.
+    /// Lower and upper end of each point's interval; empty for a line without intervals.
     pub band: Vec<(f64, f64)>,
 }
 
-/// A plot of lines; the vertical axis is straight.
+/// A plot of lines, with a straight vertical axis.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LinePlot {
     /// The page's heading.
     pub title: String,
-    /// A paragraph below it, as plain text.
+    /// A paragraph below the heading, as plain text.
     pub note: String,
     /// The name of the horizontal axis.
     pub x: String,
@@ -35,12 +35,12 @@ pub struct LinePlot {
     pub lines: Vec<Line>,
     /// `true` if the horizontal axis is logarithmic.
     pub is_log: bool,
-    /// `true` if the vertical axis begins at the least value, and not at zero.
+    /// `true` if the vertical axis begins at the least value instead of zero.
     pub is_cut: bool,
 }
 
 impl LinePlot {
-    /// The plot as one self-contained HTML page.
+    /// Returns the plot as one self-contained HTML page.
     pub fn render(&self) -> String {
         let title = escaped(&self.title);
         format!(
@@ -53,7 +53,7 @@ impl LinePlot {
         )
     }
 
-    /// The plot as a figure of a larger page, its title and note above it.
+    /// Returns the plot as a figure of a larger page, with its title and note above it.
     pub(super) fn figure(&self) -> String {
         let caption = format!("<figcaption>{}</figcaption>", escaped(&self.title));
         let note = format!("<p class=\"hint\">{}</p>", escaped(&self.note));
@@ -72,7 +72,7 @@ impl LinePlot {
         let ends = self.lines.iter().flat_map(|line| line.band.iter().flat_map(|b| [b.0, b.1]));
         let least = points().map(|p| p.1).fold(f64::INFINITY, f64::min);
         let most = points().map(|p| p.1).fold(0.0, f64::max);
-        // If all values are near the top, their differences would be invisible.
+        // With all values near the top, their differences would be invisible on a full axis.
         let zero = (!self.is_cut && least < most * HIGH).then_some(0.0);
         let y = upwards(points().map(|p| p.1).chain(ends).chain(zero));
         let mut svg = format!(
@@ -110,7 +110,7 @@ impl LinePlot {
     }
 }
 
-/// The area between the ends of a line's intervals.
+/// Returns the area between the ends of a line's intervals.
 fn band(line: &Line, x: &Axis, y: &Axis) -> String {
     if line.band.len() != line.points.len() || line.band.iter().all(|(low, high)| low == high) {
         return String::new();

@@ -1,7 +1,7 @@
 //! Reports: result directories as one self-contained page.
 //!
-//! Everything is drawn here as SVG inside the page, with style and no script: nothing is fetched,
-//! it prints, and it reads on a phone, in light and dark.
+//! All plots are SVG inside the page, with styles and without scripts. The page fetches nothing,
+//! prints, and reads on a phone, in light and dark.
 
 mod axis;
 mod bars;

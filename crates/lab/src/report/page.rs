@@ -1,4 +1,4 @@
-//! The page itself.
+//! The page of a report.
 
 use std::fmt::Write;
 
@@ -12,29 +12,29 @@ use super::rows::table_rows;
 use super::section::Section;
 use super::tradeoff::tradeoff;
 
-/// The parts of a report beside its rows.
+/// The parts of a report besides its rows.
 #[derive(Clone, Debug, Default)]
 pub struct ReportOptions {
     /// The heading.
     pub title: String,
-    /// The policy that the heat map is relative to, as [`ReportData::reference`] returns it; each
-    /// line is relative to the policy's line with the same options.
-    /// None: `tide`, else `watt`, else the first policy.
+    /// The policy that the heat map is relative to, as [`ReportData::reference`] returns it. Each
+    /// line is relative to the policy's line with the same options. `None` selects `tide`, else
+    /// `watt`, else the first policy.
     pub relative_to: Option<String>,
     /// A paragraph below the heading, as plain text.
     pub note: Option<String>,
-    /// Parts of their own, above those about the rows.
+    /// Additional sections, above those about the rows.
     pub sections: Vec<Section>,
-    /// True if the sections are complete, and nothing is drawn from the rows themselves.
+    /// `true` if the sections are complete, and nothing is drawn from the rows themselves.
     pub sections_only: bool,
-    /// The word that is written across every plot of the sections: *smoke*, where too little was
-    /// run.
+    /// The word that is written across every plot of the sections, such as *smoke* if too little
+    /// was run.
     pub mark: Option<String>,
 }
 
 const ROWS_MAX: usize = 2000;
 
-/// The report as one HTML page.
+/// Returns the report as one HTML page.
 pub fn render(data: &ReportData, options: &ReportOptions) -> String {
     let title = escaped(&options.title);
     let mut html = format!(
@@ -55,10 +55,10 @@ pub fn render(data: &ReportData, options: &ReportOptions) -> String {
     html + "</main></body></html>\n"
 }
 
-/// Policies that others are compared with by default: the default of a store, and the former one.
+/// Default references of comparisons: the default policy of a store, and the former default.
 const REFERENCES: [&str; 2] = ["tide", "watt"];
 
-/// Draws the plots of simulations' rows: curves, heat maps, trade-offs.
+/// Draws the plots of simulations: curves, heat maps, trade-offs.
 fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
     let labels = data.labels();
     let names = || data.traces.iter().flat_map(|t| &t.lines).map(|line| line.name.as_str());
@@ -86,7 +86,7 @@ fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
     }
 }
 
-/// Draws the heat maps of all traces, and names the traces and lines that are in none.
+/// Draws the heat maps of all traces, and names the traces and lines without one.
 fn heatmaps(html: &mut String, data: &ReportData, reference: &str) {
     let (mut maps, mut without, mut lines) = (String::new(), Vec::new(), Vec::new());
     for trace in &data.traces {
@@ -121,7 +121,7 @@ fn heatmaps(html: &mut String, data: &ReportData, reference: &str) {
     );
 }
 
-/// Returns a trace's curves, below a legend of the policies that it has.
+/// Returns a trace's curves, below a legend of the trace's policies.
 fn curve_of(trace: &TraceData, labels: &[&str]) -> Option<String> {
     let svg = curves(trace, labels)?;
     let has = |label: &str| trace.lines.iter().any(|line| line.label == label);
@@ -155,7 +155,8 @@ fn runs(html: &mut String, runs: &[Json]) {
         let text = |name: &str| escaped(run[name].as_str().unwrap_or("unknown"));
         let machine = &run["machine"];
         if machine.is_null() {
-            // A sweep's files come from any number of machines, with equal bytes from each.
+            // The files of a sweep may come from any number of machines, with equal bytes from
+            // each.
             let (what, build) = (text("command_line"), text("build"));
             let _ = write!(html, "<pre>{what}</pre><p class=\"hint\">Build {build}.</p>");
             continue;

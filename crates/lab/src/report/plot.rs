@@ -6,7 +6,7 @@ use super::lines::LinePlot;
 use super::points::PointPlot;
 use super::ranks::{EffectPlot, RankPlot};
 
-/// Drawing that a section can show beside its table.
+/// Drawing that a section can show below its table.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Plot {
     /// Lines.

@@ -1,4 +1,4 @@
-//! Named points in a plane, those of one family joined: trade-offs, as in watt fig. 2.
+//! Named points in a plane, as in watt fig. 2: points of one family are joined, to show trade-offs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,20 +9,20 @@ use super::html::{escaped, short};
 /// A named point.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Point {
-    /// Its name, written beside it.
+    /// Name of the point, written beside it.
     pub label: String,
-    /// Its family: points of one family are joined by a line.
+    /// Family of the point; a line joins the points of one family.
     pub family: String,
-    /// Its coordinates.
+    /// Coordinates of the point.
     pub at: (f64, f64),
-    /// The number of its colour.
+    /// Number of the point's colour.
     pub colour: usize,
 }
 
 /// A plot of points over straight axes that need not begin at zero.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PointPlot {
-    /// The title above it.
+    /// The title above the plot.
     pub title: String,
     /// A paragraph below the title, as plain text.
     pub note: String,
@@ -35,7 +35,7 @@ pub struct PointPlot {
 }
 
 impl PointPlot {
-    /// The plot as a figure of a page.
+    /// Returns the plot as a figure of a page.
     pub(super) fn figure(&self) -> String {
         let (title, note) = (escaped(&self.title), escaped(&self.note));
         let (above, svg) = (self.above(), self.svg());
@@ -45,7 +45,7 @@ impl PointPlot {
         )
     }
 
-    /// Returns the text that a narrow plot has no room for: the points' names, and that of the
+    /// Returns the text that a narrow plot has no room for: the points' names, and the name of the
     /// vertical axis.
     pub(super) fn above(&self) -> String {
         let points = self.points.iter().map(|point| (point.colour, point.label.as_str()));
@@ -53,7 +53,7 @@ impl PointPlot {
         format!("<div class=\"narrow\">{legend}</div>{}", name_above(&self.y))
     }
 
-    /// The drawing alone.
+    /// Returns only the drawing.
     pub(super) fn svg(&self) -> String {
         let points = &self.points;
         let x = across(points.iter().map(|p| p.at.0), false).with_margin(0.06);
@@ -100,7 +100,7 @@ impl PointPlot {
     }
 }
 
-/// The height nearest to `wanted` at which a label from `left` to `right` hits no other one.
+/// Returns the height nearest to `wanted` at which a label from `left` to `right` is free.
 fn free_place(taken: &mut Vec<(f64, f64, f64)>, left: f64, right: f64, wanted: f64) -> f64 {
     let hits =
         |y: f64| taken.iter().any(|(l, r, at)| left < *r && *l < right && (y - at).abs() < 11.0);

@@ -11,10 +11,10 @@ use crate::interval::Interval;
 const ROW: f64 = 26.0;
 const HEAD: f64 = 34.0;
 
-/// Effects with their intervals, one below the other, beside a value that means *none*.
+/// Effects with their intervals, one below the other, beside the value of no effect.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct EffectPlot {
-    /// The title above it.
+    /// The title above the plot.
     pub title: String,
     /// A paragraph below the title, as plain text.
     pub note: String,
@@ -25,7 +25,7 @@ pub struct EffectPlot {
 }
 
 impl EffectPlot {
-    /// The plot as a figure of a page.
+    /// Returns the plot as a figure of a page.
     pub(super) fn figure(&self) -> String {
         let ends = self.effects.iter().flat_map(|(_, value)| [value.low, value.high]);
         let x = across(ends.chain([self.none]), false).with_margin(0.04);
@@ -58,20 +58,20 @@ impl EffectPlot {
 /// A critical-difference diagram (Demšar 2006).
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RankPlot {
-    /// The title above it.
+    /// The title above the plot.
     pub title: String,
     /// A paragraph below the title, as plain text.
     pub note: String,
-    /// Mean ranks that differ by less are joined.
+    /// Critical difference: mean ranks that differ by less are joined.
     pub critical: f64,
     /// Names and mean ranks; 1 is the best.
     pub ranks: Vec<(String, f64)>,
-    /// Groups that are joined, by number.
+    /// Groups that are joined, as indexes into `ranks`.
     pub groups: Vec<Vec<usize>>,
 }
 
 impl RankPlot {
-    /// The plot as a figure of a page.
+    /// Returns the plot as a figure of a page.
     pub(super) fn figure(&self) -> String {
         let mut order: Vec<&(String, f64)> = self.ranks.iter().collect();
         order.sort_by(|a, b| a.1.total_cmp(&b.1));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::html::escaped;
 use crate::table::{Table, Value};
 
-/// The rows of a table, its header among them.
+/// Returns the rows of a table as HTML, including its header.
 pub(super) fn table_rows(table: &Table) -> String {
     let mut html = String::from("<tr>");
     for column in &table.columns {
@@ -28,8 +28,8 @@ pub(super) fn table_rows(table: &Table) -> String {
     html
 }
 
-/// Digits behind the point in a column: none for whole numbers, and for others about four
-/// significant ones.
+/// Returns the digits after the decimal point in a column: none for whole numbers, and about four
+/// significant digits for others.
 fn digits(table: &Table, column: usize) -> usize {
     let numbers = table.rows.iter().filter_map(|row| row[column].number());
     match numbers.map(f64::abs).fold(0.0, f64::max) {

@@ -1,4 +1,4 @@
-//! A part of a report beside cache sizes: plots, a table, claims.
+//! A part of a report that is not about cache sizes: plots, a table, claims.
 
 use std::fmt::Write;
 
@@ -12,32 +12,32 @@ use crate::table::Table;
 pub struct Claim {
     /// The paper's statement, in our words.
     pub says: String,
-    /// The numbers that decide it here.
+    /// The numbers that decide the claim here.
     pub here: String,
-    /// `true` if it holds here; `None` if too little was run to tell.
+    /// `true` if the claim holds here; `None` if too little was run to tell.
     pub holds: Option<bool>,
-    /// The p-value of the verdict, two-sided; `None` where no interval decides.
+    /// Two-sided p-value of the verdict; `None` if no interval decides.
     pub p: Option<f64>,
 }
 
 impl Claim {
-    /// A claim that our numbers decide.
+    /// Returns a claim that our numbers decide.
     pub fn new(says: &str, here: impl Into<String>, holds: bool) -> Claim {
         Claim { says: says.to_string(), here: here.into(), holds: Some(holds), p: None }
     }
 
-    /// A claim that the runs so far leave open.
+    /// Returns a claim that the runs so far leave open.
     pub fn open(says: &str, here: impl Into<String>) -> Claim {
         Claim { says: says.to_string(), here: here.into(), holds: None, p: None }
     }
 
-    /// The p-value as tables show it.
+    /// Returns the p-value as tables show it.
     pub fn shown_p(&self) -> Option<String> {
         let shown = |p| if p < 0.001 { "< 0.001".to_string() } else { format!("{p:.3}") };
         self.p.map(shown)
     }
 
-    /// *yes*, *no* or *open*.
+    /// Returns *yes*, *no* or *open*.
     pub fn verdict(&self) -> &'static str {
         match self.holds {
             Some(true) => "yes",
@@ -52,18 +52,18 @@ impl Claim {
 pub struct Section {
     /// The heading.
     pub title: String,
-    /// A paragraph below it, as plain text.
+    /// A paragraph below the heading, as plain text.
     pub note: String,
-    /// Numbers; nothing is shown of a table without rows.
+    /// The table of the section; a table without rows is not shown.
     pub table: Table,
     /// Plots below the table, each with its own title and note.
     pub plots: Vec<Plot>,
-    /// Statements of a paper, beside our results.
+    /// Claims of a paper, beside our results.
     pub claims: Vec<Claim>,
 }
 
 impl Section {
-    /// The section as HTML; `mark` is written across its plots.
+    /// Returns the section as HTML, with `mark` written across its plots.
     pub(super) fn render(&self, mark: Option<&str>) -> String {
         let mut html = format!("<h2>{}</h2><p>{}</p>", escaped(&self.title), escaped(&self.note));
         for plot in &self.plots {

@@ -5,8 +5,8 @@ use super::html::short;
 use super::points::{Point, PointPlot};
 use crate::interval::Interval;
 
-/// The plot of one trace, at the size in the middle of those simulated; None without writes.
-/// Settings of one policy are joined by a line.
+/// Returns the plot of one trace at the middle one of the simulated sizes, or `None` without
+/// writes. A line joins the settings of one policy.
 pub(super) fn tradeoff(trace: &TraceData, labels: &[&str]) -> Option<String> {
     let size = middle_size(trace)?;
     let mut points = Vec::new();

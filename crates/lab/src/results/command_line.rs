@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-/// Returns words as a line for a shell: those with characters that are special to it are quoted.
+/// Returns words as a line for a shell; words with special characters are quoted.
 ///
 /// ```
 /// # use millpond_lab::results::shell_line;
@@ -18,8 +18,8 @@ pub fn shell_line<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
     words.into_iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the command that runs units again, from the keys in their files, each with a trace, a
-/// policy, sizes, seeds and settings.
+/// Returns the command that runs units again. The keys in the units' files name a trace, a policy,
+/// sizes, seeds and settings.
 pub(super) fn of_units(units: &[Json], folder: &str) -> Option<String> {
     let first = units.first()?;
     let mut words = vec!["millpond".to_string(), "sim".to_string()];

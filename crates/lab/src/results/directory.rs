@@ -1,6 +1,6 @@
 //! One result directory: `run.json` (the run) and `rows.parquet` (its rows).
 //!
-//! Both files appear under their names only once they are whole, so a killed run leaves either a
+//! Both files appear under their names only once they are complete. A killed run therefore leaves a
 //! directory marked as partial, or none.
 
 use std::io::Write;
@@ -19,20 +19,20 @@ use crate::table::Table;
 pub struct RunInfo {
     /// The command, `sim` for example.
     pub command: String,
-    /// The command line that repeats it.
+    /// The command line that repeats the run.
     pub command_line: String,
-    /// Parameters, flat.
+    /// Parameters of the run, as one flat object.
     pub params: Json,
 }
 
-/// A result directory that is being written, or was.
+/// A result directory that is being written, or was written before.
 #[derive(Debug)]
 pub struct ResultDir {
     path: PathBuf,
 }
 
 impl ResultDir {
-    /// Opens the directory `root/COMMAND-HASH`, and creates it if it is missing.
+    /// Opens the directory `root/COMMAND-HASH`, or creates it.
     ///
     /// # Errors
     /// [`ResultError::Io`].
@@ -62,7 +62,7 @@ impl ResultDir {
         &self.path
     }
 
-    /// Writes the run and the rows so far; `complete` is `false` if more rows would have come.
+    /// Writes the run and the rows so far; `complete` is `false` if more rows were to come.
     ///
     /// # Errors
     /// [`ResultError`].
@@ -86,7 +86,7 @@ impl ResultDir {
         file.finish().map_err(io)
     }
 
-    /// Returns the run, as it was written.
+    /// Returns the run as stored in `run.json`.
     ///
     /// # Errors
     /// [`ResultError`].
@@ -103,7 +103,7 @@ impl ResultDir {
         })
     }
 
-    /// Returns the rows, as they were written.
+    /// Returns the rows as stored in `rows.parquet`.
     ///
     /// # Errors
     /// [`ResultError`].

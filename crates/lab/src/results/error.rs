@@ -1,4 +1,4 @@
-//! Faults of stored results.
+//! Errors of stored results.
 
 use std::path::PathBuf;
 
@@ -16,21 +16,21 @@ pub enum ResultError {
         /// The operating system's error.
         error: std::io::Error,
     },
-    /// `rows.parquet`.
+    /// The file `rows.parquet` could not be read or written.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// The file of a unit of a sweep.
+    /// The file of a unit of a sweep is damaged.
     #[error("{0}; delete the file, and the same sweep runs its unit again")]
     Unit(TableError),
-    /// The folder of a sweep with other settings, or of another build.
+    /// The folder belongs to a sweep with other settings, or of another build.
     #[error("{path} has results of another sweep: {reason}; name another folder")]
     OtherSweep {
         /// The folder.
         path: PathBuf,
-        /// The difference.
+        /// The difference between the sweeps.
         reason: String,
     },
-    /// Not a result directory, or a damaged one.
+    /// The path is not a result directory, or the directory is damaged.
     #[error("{path} is no result directory: {reason}")]
     Damaged {
         /// The directory.

@@ -1,9 +1,9 @@
 //! The folder of a sweep that was cut into units: `sweep.json` (the settings that its files share)
 //! and a Parquet file for each unit, named by a hash.
 //!
-//! Files appear under their names only once they are whole, and equal names have equal bytes. Any
-//! number of programs may therefore write into one folder at once, and all may be killed at any
-//! time.
+//! Files appear under their names only once they are complete, and equal names have equal bytes.
+//! Any number of programs may therefore write into one folder at once, and any of them may be
+//! killed at any time.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ use super::command_line::of_units;
 use super::error::ResultError;
 use crate::table::{Table, TableError, Value};
 
-/// Name of the note in a unit's file that describes its run.
+/// Name of the note in a unit's file that describes the run.
 pub(crate) const UNIT: &str = "millpond.unit";
 /// Name of the file with the settings that all files share.
 const COMMON: &str = "sweep.json";
@@ -30,11 +30,10 @@ pub struct SweepFolder {
 }
 
 impl SweepFolder {
-    /// Opens the folder `path` for files with these settings and sources, and creates it if it is
-    /// missing.
+    /// Opens the folder `path` for files with these settings and sources, or creates it.
     ///
     /// # Errors
-    /// [`ResultError::OtherSweep`] if it has files with others.
+    /// [`ResultError::OtherSweep`] if the folder has files of another sweep.
     pub fn create(path: &Path, settings: &Json, sources: &str) -> Result<SweepFolder, ResultError> {
         let folder = SweepFolder { path: path.to_path_buf() };
         std::fs::create_dir_all(path).map_err(|error| folder.io(path, error))?;
@@ -46,21 +45,21 @@ impl SweepFolder {
                 Some(reason) => Err(ResultError::OtherSweep { path: path.to_path_buf(), reason }),
             };
         }
-        // Another program that creates the folder now writes equal bytes.
+        // Another program that creates the folder at the same time writes equal bytes.
         let text = format!("{common:#}\n");
         folder.whole(&path.join(COMMON), text.as_bytes())?;
         Ok(folder)
     }
 
-    /// Returns `true` if `path` is such a folder.
+    /// Returns `true` if `path` is the folder of a sweep.
     pub fn is(path: &Path) -> bool {
         path.join(COMMON).is_file()
     }
 
-    /// Opens an existing folder.
+    /// Opens the existing folder of a sweep.
     ///
     /// # Errors
-    /// [`ResultError::Damaged`] if it is not such a folder.
+    /// [`ResultError::Damaged`] if `path` is not the folder of a sweep.
     pub fn open(path: &Path) -> Result<SweepFolder, ResultError> {
         let folder = SweepFolder { path: path.to_path_buf() };
         if SweepFolder::is(path) { Ok(folder) } else { Err(folder.damaged("no sweep.json")) }
@@ -76,7 +75,7 @@ impl SweepFolder {
         self.path.join(format!("{name}.parquet"))
     }
 
-    /// Returns `true` if the file of a unit exists; it is whole then.
+    /// Returns `true` if the file of a unit exists, which implies that it is complete.
     pub fn has(&self, name: &str) -> bool {
         self.file(name).is_file()
     }
@@ -89,8 +88,8 @@ impl SweepFolder {
         self.whole(&self.file(name), bytes)
     }
 
-    /// Returns the settings that the files share, in the form in which other result directories
-    /// describe their run.
+    /// Returns the settings that the files share, in the form that other result directories use for
+    /// their run.
     ///
     /// # Errors
     /// [`ResultError`].
@@ -104,8 +103,8 @@ impl SweepFolder {
         Ok(run)
     }
 
-    /// Returns the rows of all files, in the order of their columns. A simulation that several
-    /// files have appears once.
+    /// Returns the rows of all files, in the order of their columns. A simulation that occurs in
+    /// several files appears once.
     ///
     /// # Errors
     /// [`ResultError`]; also if files have different rows for one simulation, which happens if a
@@ -114,7 +113,7 @@ impl SweepFolder {
         self.rows_of(&self.files()?)
     }
 
-    /// Returns the keys of the units whose files exist, by the files' names.
+    /// Returns the keys of the units with an existing file, sorted by file name.
     fn units(&self) -> Result<Vec<Json>, ResultError> {
         let mut units = Vec::new();
         for file in self.files()? {
@@ -137,10 +136,10 @@ impl SweepFolder {
         Ok(files)
     }
 
-    /// Returns the rows of some units, whose files must exist.
+    /// Returns the rows of some units; all their files must exist.
     ///
     /// # Errors
-    /// Those of [`SweepFolder::rows`].
+    /// The errors of [`SweepFolder::rows`].
     pub fn rows_of_units(&self, names: &[String]) -> Result<Table, ResultError> {
         let files: Vec<PathBuf> = names.iter().map(|name| self.file(name)).collect();
         self.rows_of(&files)
@@ -216,7 +215,7 @@ impl SweepFolder {
     }
 }
 
-/// Returns the first setting in which two of them differ.
+/// Returns the first difference between two sets of settings.
 fn different(there: &Json, here: &Json) -> Option<String> {
     if there["sources"] != here["sources"] {
         let (there, here) = (&there["sources"], &here["sources"]);

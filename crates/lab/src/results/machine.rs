@@ -6,7 +6,7 @@ use rustix::process::{Resource, getrlimit};
 use serde_json::{Value as Json, json};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The machine: operating system, architecture, processor, cores, memory in bytes.
+/// Returns the machine: operating system, architecture, processor, cores, memory in bytes.
 pub fn machine() -> Json {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {
@@ -24,8 +24,9 @@ pub fn machine() -> Json {
     })
 }
 
-/// Memory that is still available to this process, in bytes: the machine's free memory, limited by
-/// the rest of the address space (`ulimit -v`). `None` if the system does not report it.
+/// Returns the bytes of memory that are still available to this process: the machine's free memory,
+/// limited by the rest of the address space (`ulimit -v`). `None` if the system does not report
+/// either.
 pub fn memory_available() -> Option<u64> {
     let free = kib_of("/proc/meminfo", "MemAvailable:");
     match (free, address_space_left()) {
@@ -34,15 +35,15 @@ pub fn memory_available() -> Option<u64> {
     }
 }
 
-/// A line of one of the system's files, which has a number of KiB, in bytes.
+/// Reads a number of KiB from a line of a system file, and returns it in bytes.
 fn kib_of(path: &str, name: &str) -> Option<u64> {
     let text = std::fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? << 10)
 }
 
-/// Bytes of address space that this process may still map; `None` without a limit. Stacks of
-/// threads and the allocator take some too: a quarter is left to them.
+/// Returns the bytes of address space that this process may still map, or `None` without a limit. A
+/// quarter of the rest is left to threads' stacks and the allocator.
 fn address_space_left() -> Option<u64> {
     let limit = getrlimit(Resource::As).current?;
     let mapped = kib_of("/proc/self/status", "VmSize:")?;
@@ -50,8 +51,8 @@ fn address_space_left() -> Option<u64> {
     Some(left - left / 4)
 }
 
-/// Identifies the build: the version and a hash of the running program's file. Another build may
-/// give other results, so its rows are never taken for this one's.
+/// Returns the id of the build: the version and a hash of the running program's file. Another build
+/// may give other results, so its rows are never used as rows of this build.
 pub fn build_id() -> &'static str {
     static ID: OnceLock<String> = OnceLock::new();
     ID.get_or_init(|| {

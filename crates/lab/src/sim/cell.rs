@@ -13,22 +13,22 @@ use millpond_policies::policy_host::PolicyHost;
 pub struct SimOptions {
     /// Number of frames, at least 1.
     pub frames: u32,
-    /// The number of page ids, roughly, if they are dense; None: any ids, hashed tables.
+    /// Approximate number of page ids if they are dense; `None` for any ids, with hashed tables.
     pub pages_dense: Option<u64>,
     /// Seed of the policy's random choices.
     pub seed: u64,
-    /// References at the beginning that are simulated but not counted.
+    /// References at the beginning that are simulated, but not counted.
     pub warmup: u64,
-    /// Frames evicted at a time; 1 is on demand, more is evicting ahead.
+    /// Frames evicted at a time; 1 is on demand, and more evicts ahead.
     pub batch: u32,
-    /// If true, frames that only marked scans have referenced are evicted before the policy's
+    /// If `true`, frames that only marked scans have referenced are evicted before the policy's
     /// victims, as in a live pool (leanstore IV-I). The policy is not asked, and keeps no ghosts of
     /// them.
     pub scan_hints: bool,
 }
 
 impl SimOptions {
-    /// Demand paging with `frames` frames, dense ids, seed 1, no warm-up, no scan hints.
+    /// Returns options for demand paging with `frames` frames: seed 1, no warm-up, no scan hints.
     pub fn new(frames: u32, pages_dense: Option<u64>) -> SimOptions {
         SimOptions { frames, pages_dense, seed: 1, warmup: 0, batch: 1, scan_hints: false }
     }
@@ -37,33 +37,33 @@ impl SimOptions {
 /// Counters of a simulation, after its warm-up.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
-    /// References.
+    /// Number of references.
     pub references: u64,
-    /// References with a resident page. The rest missed, and each miss is one read.
+    /// References that found their page resident. All others missed, and each miss is one read.
     pub hits: u64,
     /// Evictions of dirty pages.
     pub dirty_evictions: u64,
-    /// Pages dirty at the end: they would have to be written, too.
+    /// Pages that are dirty at the end, and would have to be written too.
     pub dirty_at_end: u64,
     /// Frames evicted.
     pub evictions: u64,
     /// Frames that the policy offered as victims.
     pub offers: u64,
-    /// Misses whose page was not cached, because the policy rejected it.
+    /// Misses that did not load their page, because the policy rejected it.
     pub bypasses: u64,
-    /// Bypasses that were writes: they reach storage at once.
+    /// Bypasses that were writes; such writes reach storage at once.
     pub bypassed_writes: u64,
-    /// Resident pages that only a marked scan had touched, when the last scan ended.
+    /// Resident pages that only a marked scan had touched when the last scan ended.
     pub pollution: u64,
     /// Marked scans that ended.
     pub scans: u64,
-    /// Bytes of policy state at the end: the frames' metadata and the policy's own.
+    /// Bytes of policy state at the end: the frames' metadata and the policy's own data.
     pub policy_bytes: u64,
 }
 
 impl Counts {
     /// Returns the counts since `earlier`, a state of the same run. Dirty pages at the end,
-    /// pollution and bytes are the present ones.
+    /// pollution and bytes are the present values.
     #[must_use]
     pub fn since(&self, earlier: &Counts) -> Counts {
         Counts {
@@ -81,28 +81,28 @@ impl Counts {
         }
     }
 
-    /// References that missed: page reads.
+    /// Returns the number of references that missed, which equals the page reads.
     pub fn misses(&self) -> u64 {
         self.references - self.hits
     }
 
-    /// Page writes: dirty evictions, pages dirty at the end, and bypassed writes.
+    /// Returns the page writes: dirty evictions, pages dirty at the end, and bypassed writes.
     pub fn writes(&self) -> u64 {
         self.dirty_evictions + self.dirty_at_end + self.bypassed_writes
     }
 
-    /// Hits over references; 0 for none.
+    /// Returns hits divided by references, or 0 without references.
     pub fn hit_ratio(&self) -> f64 {
         if self.references == 0 { 0.0 } else { self.hits as f64 / self.references as f64 }
     }
 
-    /// Offers over evictions; 0 for none.
+    /// Returns offers divided by evictions, or 0 without evictions.
     pub fn offers_per_eviction(&self) -> f64 {
         if self.evictions == 0 { 0.0 } else { self.offers as f64 / self.evictions as f64 }
     }
 }
 
-/// A policy that stopped finding victims.
+/// Error of a policy that stopped finding victims.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("policy '{policy}' found no victim among {frames} frames at reference {reference}")]
 pub struct Stalled {
@@ -114,10 +114,10 @@ pub struct Stalled {
     pub reference: u64,
 }
 
-/// References between asking for a page's table entry and looking at it.
+/// References between the prefetch of a page's table entry and its use.
 const AHEAD: usize = 16;
 
-/// The policy found no victim; fits in a register, unlike [`Stalled`].
+/// The policy found no victim. This error fits in a register, unlike [`Stalled`].
 struct NoVictim;
 
 /// A simulation with its policy's type erased.
@@ -126,7 +126,8 @@ pub trait Simulation: Send {
     /// from the simulation's first reference.
     ///
     /// # Errors
-    /// [`Stalled`] when the policy finds no victim: its fault, and the run cannot go on.
+    /// [`Stalled`] when the policy finds no victim. That is a fault of the policy, and ends the
+    /// run.
     fn run(&mut self, batch: &Batch, future: Option<&Future>) -> Result<(), Stalled>;
 
     /// Returns the counts so far.
@@ -148,7 +149,7 @@ pub struct Cell<P: Policy> {
 }
 
 impl<P: Policy> Cell<P> {
-    /// An empty pool under a new policy.
+    /// Creates an empty pool under a new policy.
     pub fn new(config: &P::Config, options: &SimOptions) -> Cell<P> {
         let shape =
             Shape { frames: options.frames, pages_dense: options.pages_dense, seed: options.seed };
@@ -163,38 +164,39 @@ impl<P: Policy> Cell<P> {
         }
     }
 
-    /// The policy, to look at.
+    /// Returns the policy, for inspection.
     pub fn policy(&self) -> &P {
         self.policy_host.policy()
     }
 
-    /// Bytes of the simulated pool itself: page table, frames, free list. The policy's bytes are in
-    /// [`Counts::policy_bytes`].
+    /// Returns the bytes of the simulated pool itself: page table, frames, free list. The policy's
+    /// bytes are in [`Counts::policy_bytes`].
     pub fn host_bytes(&self) -> usize {
         self.pool.bytes()
     }
 
-    /// Frames with a page, in ascending order.
+    /// Returns the frames with a page, in ascending order.
     pub fn resident(&self) -> Vec<FrameId> {
         let flags = self.pool.flags.iter().enumerate();
         flags.filter(|(_, f)| **f != 0).map(|(i, _)| FrameId(i as u32)).collect()
     }
 
-    /// The pages in the pool, in the order of their frames.
+    /// Returns the pages in the pool, in the order of their frames.
     pub fn pages(&self) -> Vec<PageId> {
         self.resident().into_iter().map(|f| self.pool.page_of[f.index()]).collect()
     }
 
-    /// Lets the policy verify its invariants.
+    /// Checks the policy's invariants.
     ///
     /// # Errors
-    /// The invariant that is broken.
+    /// A description of the broken invariant.
     pub fn check(&self) -> Result<(), String> {
         self.policy_host.check(&self.resident())
     }
 
-    /// Simulates one reference and returns `true` for a hit, for tests and tools that inspect the
-    /// pool in between. Policies that need the future take whole batches, with [`Simulation::run`].
+    /// Simulates one reference and returns `true` for a hit. This is for tests and tools that
+    /// inspect the pool in between. Policies that need the future take whole batches, with
+    /// [`Simulation::run`].
     ///
     /// # Errors
     /// [`Stalled`].
@@ -271,8 +273,8 @@ impl<P: Policy> Cell<P> {
         }
     }
 
-    /// Evicts frames that only scans have referenced, if hints are on: up to `wanted`. Returns
-    /// their number.
+    /// Evicts up to `wanted` frames that only scans have referenced, if hints are on. Returns the
+    /// number of evicted frames.
     #[inline(never)]
     fn evict_scanned(&mut self, wanted: u32) -> u32 {
         let mut taken = 0;
@@ -299,7 +301,7 @@ impl<P: Policy> Cell<P> {
         }
     }
 
-    /// Resets the counts, at the end of the warm-up.
+    /// Resets the counts at the end of the warm-up.
     #[cold]
     fn restart_counts(&mut self) {
         self.counts = Counts::default();
@@ -312,7 +314,7 @@ impl<P: Policy> Cell<P> {
         range: std::ops::Range<usize>,
         future: Option<&Future>,
     ) -> Result<(), Stalled> {
-        // Counts per reference are kept in registers here, instead of memory.
+        // Counts per reference are kept in registers here instead of memory.
         let from = self.position;
         let mut hits = 0u64;
         let pages = &batch.pages[range.clone()];
@@ -354,7 +356,7 @@ impl<P: Policy> Simulation for Cell<P> {
     fn counts(&self) -> Counts {
         let mut counts = self.counts;
         if self.in_scan {
-            // The trace ends inside a scan, which ends the scan.
+            // The trace ends inside a scan, and the end of the trace counts as the end of the scan.
             counts.scans += 1;
             counts.pollution = self.pool.scanned_now;
         }

@@ -3,7 +3,7 @@
 use millpond_policies::contract::NEVER;
 use millpond_workload::trace::Batch;
 
-/// For each reference of a whole trace, the positions of its page's next reference and next read.
+/// Positions of the next reference and the next read of the same page, for each reference.
 pub struct Future {
     /// Position of the next reference to the same page, or `NEVER`.
     pub next: Vec<u64>,
@@ -12,7 +12,7 @@ pub struct Future {
 }
 
 impl Future {
-    /// Looks through the whole trace from its end. Page ids must be dense, below `distinct`.
+    /// Computes the future from the end of a whole trace. Page ids must be dense, below `distinct`.
     pub fn of(trace: &Batch, distinct: u64) -> Future {
         let len = trace.len();
         let (mut next, mut next_read) = (vec![NEVER; len], vec![NEVER; len]);

@@ -1,4 +1,4 @@
-//! The simulated pool: page table, frames, dirty and cooling marks. The policy's other side.
+//! The simulated pool behind the policy: page table, frames, dirty and cooling marks.
 
 use std::collections::VecDeque;
 
@@ -12,32 +12,33 @@ pub(super) const DIRTY: u8 = 2;
 pub(super) const COOLING: u8 = 4;
 pub(super) const SCANNED: u8 = 8;
 
-/// No frame.
+/// Marks the absence of a frame.
 const NONE: u32 = u32::MAX;
 
-/// The host's whole state, without the policy and its metadata, so that the two can be borrowed
+/// The whole state of the host, without the policy and its metadata, so that both can be borrowed
 /// side by side.
 pub(super) struct Pool {
     table: FrameTable,
     pub page_of: Vec<PageId>,
     pub flags: Vec<u8>,
-    /// Frames never used yet start here; they are handed out in ascending order (rule 7).
+    /// First frame that was never used; such frames are handed out in ascending order (rule 7).
     pub fresh: u32,
-    /// The frame freed last, or `NONE`. On demand one frame is freed and used again at once: a
-    /// vector's push and pop would be most of the host's share of an eviction.
+    /// The frame that was freed last, or `NONE`. On demand, one frame is freed and used again at
+    /// once: a vector's push and pop would be most of the host's share of an eviction.
     spare: u32,
-    /// Frames freed before it and not used again.
+    /// Frames freed before the spare frame, and not used again.
     free: Vec<u32>,
-    /// Frames without a page: all of these.
+    /// Number of all frames without a page.
     vacant: u32,
     pub offers: u64,
     pub refusals: u64,
     pub dirty_evictions: u64,
     pub dirty_now: u64,
     pub scanned_now: u64,
-    /// If true, pages that only scans have referenced are evicted before all others.
+    /// If `true`, pages that only scans have referenced are evicted before all others.
     hints: bool,
-    /// Frames with the pages that scans loaded into them, the oldest first; some are outdated.
+    /// Frames with the pages that scans loaded into them, the oldest first; some entries are
+    /// outdated.
     scanned: VecDeque<(FrameId, PageId)>,
 }
 
@@ -72,13 +73,13 @@ impl Pool {
         self.table.wants_prefetch()
     }
 
-    /// Has the table's entry for `page` loaded.
+    /// Prefetches the table's entry for `page`.
     #[inline(always)]
     pub fn prefetch(&self, page: PageId) {
         self.table.prefetch(page);
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.table.bytes()
             + self.page_of.capacity() * size_of::<PageId>()
@@ -102,7 +103,7 @@ impl Pool {
         self.hints
     }
 
-    /// A frame without a page, if there is one.
+    /// Returns a frame without a page, if there is one.
     #[inline(always)]
     pub fn free_frame(&mut self) -> Option<FrameId> {
         if self.spare != NONE {
@@ -123,7 +124,7 @@ impl Pool {
         self.free.pop().map(FrameId)
     }
 
-    /// Frames evicted.
+    /// Returns the number of evicted frames.
     #[inline(always)]
     pub fn evictions(&self) -> u64 {
         self.offers - self.refusals
@@ -135,7 +136,7 @@ impl Pool {
         OfferOutcome::Refused(RefusalReason::Absent)
     }
 
-    /// Puts `page` into `frame`, which is free.
+    /// Puts `page` into `frame`, which must be free.
     #[inline(always)]
     pub fn load(&mut self, frame: FrameId, page: PageId, dirty: bool, scan: bool) {
         self.page_of[frame.index()] = page;
@@ -155,7 +156,7 @@ impl Pool {
         self.flags[frame.index()] = flags;
     }
 
-    /// Takes the oldest frame whose page only scans have referenced out of the pool.
+    /// Evicts and returns the oldest frame with a page that only scans have referenced.
     pub fn evict_scanned(&mut self) -> Option<FrameId> {
         while let Some((frame, page)) = self.scanned.pop_front() {
             let is_still = self.flags[frame.index()] & SCANNED != 0;
@@ -176,7 +177,7 @@ impl Pool {
             self.dirty_now += 1;
         }
         if !scan && *flags & SCANNED != 0 {
-            // Other references want it too: it pollutes no more.
+            // Another reference wants the page too, so it no longer counts as pollution.
             *flags &= !SCANNED;
             self.scanned_now -= 1;
         }
@@ -193,7 +194,7 @@ impl Host for Pool {
             return self.refuse();
         }
         *flags = 0;
-        // Most victims are clean and no scan's: one test for both.
+        // Most victims are clean and not of a scan: one test covers both.
         if was & (DIRTY | SCANNED) != 0 {
             self.dirty_evictions += u64::from(was & DIRTY != 0);
             self.dirty_now -= u64::from(was & DIRTY != 0);

@@ -6,11 +6,11 @@ use millpond_workload::trace::Batch;
 
 use super::{Future, Renumber};
 
-/// A trace in memory, its pages numbered without gaps.
+/// A trace in memory, with pages numbered without gaps.
 pub struct Recorded {
-    /// Its name.
+    /// Name of the trace.
     pub name: String,
-    /// The repetition that it belongs to.
+    /// Repetition that the trace belongs to.
     pub repetition: u32,
     /// The references of the trace.
     pub batch: Batch,
@@ -29,12 +29,12 @@ impl Recorded {
         Recorded { name: name.to_string(), repetition, batch, distinct, future }
     }
 
-    /// Returns this percentage of its pages, in frames; at least one.
+    /// Returns this percentage of the trace's pages in frames, at least one.
     pub fn frames(&self, percent: f64) -> u32 {
         (self.distinct as f64 * percent / 100.0).ceil().clamp(1.0, f64::from(u32::MAX)) as u32
     }
 
-    /// Returns its future, computed once.
+    /// Returns the future of the trace, computed once.
     pub fn future(&self) -> &Future {
         self.future.get_or_init(|| Future::of(&self.batch, self.distinct))
     }

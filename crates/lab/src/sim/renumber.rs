@@ -1,30 +1,30 @@
-//! Gives pages dense ids in the order of their first reference, while a trace streams by.
+//! Gives pages dense ids in the order of their first reference, while a trace streams through.
 //!
-//! Once per trace, this buys arrays instead of hash tables in every simulation. Ids that are small
-//! relative to the number of pages seen are looked up in an array too. Most traces number the
-//! blocks of a disk or the rows of a data set and run through them in order, so such a look-up
-//! costs a tenth of a hash table's. The other ids are hashed.
+//! One renumbering per trace allows arrays instead of hash tables in every simulation. Ids that are
+//! small relative to the number of pages seen are looked up in an array too. Most traces number the
+//! blocks of a disk or the rows of a data set and run through them in order, so such a lookup costs
+//! a tenth of a hash table's. The other ids are hashed.
 
 use millpond_base::PageId;
 use millpond_policies::parts::PageMap;
 use millpond_workload::trace::Batch;
 
-/// Ids below this multiple of the pages seen, rounded up to a power of two, are small.
+/// Ids below this multiple of the pages seen, rounded up to a power of two, count as small.
 const SPARSE: u64 = 8;
 /// Pages that count as seen from the beginning, so that most traces need no hash table.
 const HEAD_START: u64 = 1 << 20;
-/// The array is divided into chunks of this many entries, allocated when the first of its pages is
+/// log₂ of the entries per chunk of the array. A chunk is allocated when the first of its pages is
 /// seen: memory is neither copied when ids grow nor touched for ids that never appear.
 const CHUNK_BITS: u32 = 12;
 
-/// Dense ids, given out as pages appear.
+/// Dense ids, assigned as pages appear.
 pub struct Renumber {
-    /// By chunk and by place in it: the number plus 1, or 0 for a page that was not seen yet. A
+    /// The dense id plus 1, by chunk and by place in it, or 0 for a page that was not seen yet. A
     /// chunk without a seen page is empty.
     small: Vec<Vec<u32>>,
     /// The first id that is not small.
     limit: u64,
-    /// The numbers of pages that are not small.
+    /// Dense ids of the pages that are not small.
     large: PageMap,
     distinct: u32,
 }
@@ -43,12 +43,12 @@ fn place(page: u64) -> (usize, usize) {
 }
 
 impl Renumber {
-    /// No page seen yet.
+    /// Returns a renumbering that has seen no page.
     pub fn new() -> Renumber {
         Renumber::default()
     }
 
-    /// Replaces the batch's page ids by dense ones.
+    /// Replaces the batch's page ids with dense ids.
     pub fn apply(&mut self, batch: &mut Batch) {
         for page in &mut batch.pages {
             let (chunk, at) = place(*page);
@@ -104,7 +104,7 @@ impl Renumber {
         }
     }
 
-    /// Distinct pages seen so far.
+    /// Returns the number of distinct pages seen so far.
     pub fn distinct(&self) -> u64 {
         u64::from(self.distinct)
     }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn pages_are_numbered_as_they_appear_whatever_their_ids() {
         let mut rng = fastrand::Rng::with_seed(6);
-        // Small ids, ids that become small as pages are seen, and ids that never do.
+        // Draws small ids, ids that become small as pages are seen, and ids that never do.
         let mut draw = || match rng.u8(0..3) {
             0 => rng.u64(0..1_000),
             1 => rng.u64(0..9_500_000),

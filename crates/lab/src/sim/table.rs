@@ -1,19 +1,19 @@
-//! The simulated pool's page table: from pages to frames.
+//! The page table of the simulated pool: from pages to frames.
 //!
-//! Dense ids index an array, 4 bytes for each page of the trace. Other ids are hashed, and the
-//! table holds frames only: the pool knows the page of each frame anyway. A resident page therefore
-//! costs at most 12 bytes here, for a trace of any length.
+//! Dense ids index an array, with 4 bytes for each page of the trace. Other ids are hashed, and the
+//! table holds frames only, because the pool knows the page of each frame anyway. A resident page
+//! therefore costs at most 12 bytes here, for a trace of any length.
 //!
-//! A hash table fitted to the frames stays in a core's own caches, where an array for a long trace
-//! does not. It is slower all the same, even at a hundredth of the pages: its probes cost more
-//! instructions and mispredicted branches than prefetched lines do.
+//! A hash table fitted to the frames stays in a core's own caches; an array for a long trace does
+//! not. The hash table is slower all the same, even at a hundredth of the pages: its probes cost
+//! more instructions and mispredicted branches than prefetched lines do.
 
 use hashbrown::HashTable;
 use millpond_base::PageId;
 use millpond_policies::parts::SlotArray;
 use millpond_policies::parts::map::hash;
 
-/// Pages and their frames. `page_of` is the page in each frame; it must be up to date for every
+/// Map from pages to frames. `page_of` is the page in each frame; it must be up to date for every
 /// frame in the table.
 pub(super) enum FrameTable {
     Dense(SlotArray),
@@ -36,7 +36,7 @@ impl FrameTable {
         }
     }
 
-    /// Enters `frame`, whose page `page` (also in `page_of`) is not in the table yet.
+    /// Enters `frame`. Its page `page` (also in `page_of`) must not be in the table yet.
     #[inline(always)]
     pub fn insert(&mut self, frame: u32, page: PageId, page_of: &[PageId]) {
         match self {
@@ -58,7 +58,7 @@ impl FrameTable {
         matches!(self, FrameTable::Dense(array) if array.wants_prefetch())
     }
 
-    /// Has the entry of `page` loaded.
+    /// Prefetches the entry of `page`.
     #[inline(always)]
     pub fn prefetch(&self, page: PageId) {
         if let FrameTable::Dense(array) = self {
@@ -66,7 +66,7 @@ impl FrameTable {
         }
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         match self {
             FrameTable::Dense(array) => array.bytes(),

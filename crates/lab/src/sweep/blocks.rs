@@ -1,4 +1,4 @@
-//! Blocks of a trace: the counts of each, from one run over all of them.
+//! Blocks of a trace: one run over all blocks gives the counts of each.
 
 use std::ops::Range;
 
@@ -8,15 +8,15 @@ use super::host::{Host, Outlook};
 use super::row::Row;
 use crate::sim::{Counts, Stalled};
 
-/// The ends of a run's blocks, and the counts at each end that was reached.
+/// The ends of a run's blocks, and the counts at each end reached so far.
 pub(super) struct Blocks {
     ends: Vec<u64>,
     counts: Vec<Counts>,
 }
 
 impl Blocks {
-    /// Divides the references `counted` into `count` blocks, whose lengths differ by at most one
-    /// reference; no blocks for 0.
+    /// Divides the references `counted` into `count` blocks. The lengths of blocks differ by at
+    /// most one reference; a count of 0 gives no blocks.
     ///
     /// # Errors
     /// A block would have no reference.
@@ -31,7 +31,8 @@ impl Blocks {
         Ok(Blocks { ends: (1..=blocks).map(end).collect(), counts: Vec::new() })
     }
 
-    /// Runs a batch that begins after `references`, and stops at each end to count.
+    /// Runs a batch that begins after `references` references, and stops at each end to take
+    /// counts.
     pub fn run(
         &mut self,
         host: &mut Host,
@@ -57,7 +58,7 @@ impl Blocks {
     }
 
     /// Returns a row for each block, from the row of the whole. Pages that are dirty at the end of
-    /// the run count in the last one, so that the writes add up.
+    /// the run count in the last block, so that the writes add up.
     pub fn rows(&self, whole: &Row) -> Vec<Row> {
         let mut before = Counts::default();
         let mut rows = Vec::new();

@@ -4,11 +4,11 @@ use millpond_policies::config::Spec;
 
 use crate::registry::{Entry, PolicyError};
 
-/// Bytes of a page by default.
+/// Default bytes per page.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// Policies whose out queue is charged: the multi-queues and the type queues. ARC's ghosts are
-/// free, as in the source.
+/// Policies with an out queue that is charged: the multi-queues and the type queues. ARC's ghosts
+/// are free, as in the source.
 const CHARGED: [&str; 5] = ["mq", "t2-mq", "mq-hints", "tq", "tq-io"];
 
 /// Returns `true` if the policy has an out queue that is charged.
@@ -17,8 +17,8 @@ pub fn is_charged(id: &str) -> bool {
 }
 
 /// Returns the largest cache, at least 1 frame, that fits with its out queue into the space of
-/// `frames` frames. A ghost takes `ghost_bytes` and a page `page_bytes`. `frames` itself for
-/// policies that are not charged.
+/// `frames` frames. A ghost takes `ghost_bytes` and a page `page_bytes`. Policies that are not
+/// charged get `frames`.
 ///
 /// # Errors
 /// [`PolicyError::Param`].

@@ -1,4 +1,4 @@
-//! Checks of a plan before it runs, and its number of threads.
+//! Checks of a plan before it runs, and the number of threads.
 
 use crate::parameters::{BLOCKS, SCAN_HINTS};
 
@@ -51,18 +51,18 @@ pub(super) fn check(plan: &Plan, registry: &Registry) -> Result<(), SweepError> 
     Ok(())
 }
 
-/// Threads of a core, at most: more only wait for each other.
+/// Maximum number of threads per core: more threads would only wait for each other.
 const THREADS_OF_CORE: usize = 16;
 
-/// Returns the number of threads for some pieces of work, if `asked` were asked for; 0 is one for
-/// each core.
+/// Returns the number of threads for `work` pieces of work if the user asked for `asked` threads; 0
+/// stands for one per core.
 pub(crate) fn threads_for(asked: usize, work: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let asked = if asked == 0 { cores } else { asked };
     asked.min(work).clamp(1, cores.saturating_mul(THREADS_OF_CORE))
 }
 
-/// Returns the first item that occurs before.
+/// Returns the first item that occurs earlier in the list.
 fn twice<T: PartialEq>(items: &[T]) -> Option<&T> {
     let is_there = |(at, item): &(usize, &T)| items[..*at].contains(item);
     items.iter().enumerate().find(is_there).map(|(_, item)| item)

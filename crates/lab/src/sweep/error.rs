@@ -8,16 +8,16 @@ use crate::registry::PolicyError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SweepError {
-    /// A trace.
+    /// A trace could not be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// A policy.
+    /// A policy does not exist, or cannot run as asked.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// Rows could not be handed out.
+    /// Rows could not be written.
     #[error(transparent)]
     Output(crate::table::TableError),
-    /// Part of the plan that is impossible.
+    /// A part of the plan is impossible.
     #[error("{0}")]
     Plan(String),
 }

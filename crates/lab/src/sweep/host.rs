@@ -9,7 +9,7 @@ use crate::sim::{Counts, Future, SimOptions, Simulation, Stalled};
 use crate::table::Value;
 use crate::tier2::{self, Tier2Counts, Tier2Future, Tier2Options, Tier2Simulation};
 
-/// A whole trace's future, for either host.
+/// The future of a whole trace, for either host.
 pub(super) enum Outlook {
     Pool(Future),
     Tier2(Tier2Future),
@@ -24,7 +24,7 @@ impl Outlook {
     }
 }
 
-/// A simulation of either kind.
+/// A first-tier or second-tier simulation.
 pub(super) enum Host {
     Pool(Box<dyn Simulation>),
     Tier2(Box<dyn Tier2Simulation>, Model),
@@ -101,7 +101,7 @@ fn common(c: &Tier2Counts) -> Counts {
     }
 }
 
-/// Counters of li chapter 3: reads, from the moment that the cache was full.
+/// Returns the counters of li chapter 3: reads since the cache was first full.
 fn read(c: &Tier2Counts) -> Measured {
     let counts = Counts { references: c.reads, hits: c.read_hits, ..common(c) };
     let extra = vec![
@@ -114,7 +114,8 @@ fn read(c: &Tier2Counts) -> Measured {
     Measured { misses: counts.misses(), writes: 0, counts, extra }
 }
 
-/// Counters of li chapter 5: every request is placed, and reads and writes of storage count.
+/// Returns the counters of li chapter 5: every request is placed, and reads and writes of storage
+/// count.
 fn rw(c: &Tier2Counts) -> Measured {
     let counts = Counts {
         references: c.references,

@@ -13,15 +13,15 @@ use crate::registry::{PolicyError, Registry};
 /// Opens a trace from its beginning.
 pub type Open = Box<dyn Fn() -> Result<Box<dyn Source>, TraceError> + Send + Sync>;
 
-/// A trace, as a sweep sees it.
+/// A trace as the input of a sweep.
 pub struct TraceInput {
-    /// The name in results: the path as it was given.
+    /// The name in results: the path as the user gave it.
     pub name: String,
-    /// Opens it.
+    /// Opens the trace.
     pub open: Open,
-    /// `true` if it can be opened again; standard input cannot.
+    /// `true` if the trace can be opened again; standard input cannot.
     pub repeatable: bool,
-    /// Distinguishes this content from another one under the same name.
+    /// Distinguishes this content from other contents under the same name.
     pub fingerprint: String,
 }
 
@@ -52,12 +52,13 @@ impl FromStr for Warmup {
 /// Representation of page tables and ghosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tables {
-    /// Dense, but hashed for a single simulation of a source that can be read only once: a stream
-    /// has no known end.
+    /// Dense. An exception is a single simulation of a source that can be read only once: its
+    /// tables are hashed, because a stream has no known end.
     Auto,
-    /// Pages are renumbered, tables are arrays.
+    /// Pages are renumbered, and tables are arrays.
     Dense,
-    /// Pages keep their ids, tables hash: memory grows with the cache, not with the trace.
+    /// Pages keep their ids, and tables are hashed: memory grows with the cache, not with the
+    /// trace.
     Hashed,
 }
 
@@ -116,25 +117,25 @@ pub struct Plan {
     pub seeds: Vec<u64>,
     /// Bytes per page, for sizes in bytes.
     pub page_size: u64,
-    /// References that are not counted.
+    /// References at the beginning that are not counted.
     pub warmup: Warmup,
-    /// Blocks of equal length into which the counted part of a trace is cut, each with a row of its
-    /// own; 0 for one row of the whole.
+    /// Blocks of equal length into which the counted part of a trace is cut, with a row for each
+    /// block; 0 for one row of the whole.
     pub blocks: u32,
     /// Frames evicted at a time.
     pub batch: u32,
-    /// If true, frames that only marked scans have referenced are evicted first: see
+    /// If `true`, frames that only marked scans have referenced are evicted first: see
     /// [`SimOptions`](crate::sim::SimOptions).
     pub scan_hints: bool,
-    /// Dense or hashed.
+    /// Representation of page tables and ghosts.
     pub tables: Tables,
-    /// The host.
+    /// The host of the policies.
     pub model: Model,
-    /// Bytes that each ghost of an out queue is charged with, 0 for none.
+    /// Bytes charged for each ghost of an out queue; 0 for none.
     pub charge_ghosts: u64,
-    /// Only this part of the cells.
+    /// The part of the cells to run; `None` for all.
     pub shard: Option<Shard>,
-    /// Threads, 0 for one per core.
+    /// Number of threads; 0 for one per core.
     pub threads: usize,
 }
 
@@ -147,7 +148,7 @@ pub(super) struct Slot {
 }
 
 impl Plan {
-    /// A plan with one seed, the default page size, no warm-up and no traces yet.
+    /// Returns a plan with one seed, the default page size, no warm-up and no traces yet.
     pub fn new(policies: Vec<Spec>, sizes: Vec<Size>) -> Plan {
         Plan {
             traces: Vec::new(),
@@ -167,10 +168,10 @@ impl Plan {
         }
     }
 
-    /// Verifies that every policy exists and can have its parameters.
+    /// Checks that every policy exists and accepts its parameters.
     ///
     /// # Errors
-    /// The first one that cannot.
+    /// The error of the first policy that fails.
     pub fn check(&self, registry: &Registry) -> Result<(), PolicyError> {
         for spec in &self.policies {
             registry.find(&spec.id)?.values(spec)?;
@@ -178,10 +179,10 @@ impl Plan {
         Ok(())
     }
 
-    /// Checks that the plan's numbers make sense: pages, caches and batches that are not empty.
+    /// Checks that the plan's numbers make sense: pages, caches and batches must not be empty.
     ///
     /// # Errors
-    /// The first number that does not.
+    /// A description of the first wrong number.
     pub(crate) fn check_numbers(&self) -> Result<(), String> {
         if self.batch == 0 {
             return Err("a batch of 0 frames evicts nothing: 1 is on demand".to_string());
@@ -189,8 +190,8 @@ impl Plan {
         Size::check_all(&self.sizes, self.page_size).map_err(|error| error.to_string())
     }
 
-    /// The cells of trace number `trace` that belong to this shard, in the order of the output. A
-    /// policy that draws nothing runs with the first seed only.
+    /// Returns the cells of trace number `trace` that belong to this shard, in the order of the
+    /// output. A policy that draws nothing runs with the first seed only.
     pub(super) fn slots(&self, trace: usize, registry: &Registry) -> Vec<Slot> {
         let mut slots = Vec::new();
         for (policy, spec) in self.policies.iter().enumerate() {
@@ -218,8 +219,8 @@ impl Plan {
         (0..self.traces.len()).map(|t| self.slots(t, registry).len()).sum()
     }
 
-    /// Returns the parameters that rows depend on beside their trace, policy, size and seed, in a
-    /// line: the model, and every option that is not at its default. Rows with different options
+    /// Returns a line with the parameters that rows depend on beside their trace, policy, size and
+    /// seed: the model, and every option that is not at its default. Rows with different options
     /// cannot be compared.
     pub fn options(&self) -> String {
         let mut options = self.model.to_string();
@@ -243,7 +244,7 @@ impl Plan {
         options
     }
 
-    /// Everything that the rows depend on, in one line: equal keys, equal rows.
+    /// Returns a line with everything that the rows depend on; equal keys mean equal rows.
     pub fn key(&self) -> String {
         let list = |items: Vec<String>| items.join(";");
         format!(
@@ -266,7 +267,7 @@ impl Plan {
         )
     }
 
-    /// A short name made from the key's hash.
+    /// Returns a short name made from the key's hash.
     pub fn hash(&self) -> String {
         format!("{:016x}", xxh3_64(self.key().as_bytes()))
     }

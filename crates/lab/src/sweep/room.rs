@@ -1,14 +1,14 @@
-//! Checks that memory has room for simulations: a failed allocation of a table would end the
-//! process.
+//! Checks that memory has room for simulations, because a failed allocation of a table would end
+//! the process.
 
 use millpond_policies::info::Info;
 
 use crate::results::memory_available;
 
-/// Bytes that the simulated pool keeps for each frame: its page, its flags, its place in the table.
+/// Bytes that the simulated pool keeps for each frame: its page, its flags, its table entry.
 const HOST_BYTES: f64 = 16.0;
 
-/// A cache that is too large to be simulated here.
+/// Error of a cache that is too large to be simulated here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a cache of {frames} frames under {policy} takes about {} MiB to simulate, and {} MiB of \
@@ -31,7 +31,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Returns the room that there is now.
+    /// Returns the room at this moment.
     pub(crate) fn now() -> Room {
         let available = memory_available().unwrap_or(u64::MAX);
         Room { available, largest: 1, all: 0 }
@@ -40,7 +40,7 @@ impl Room {
     /// Adds a planned simulation.
     ///
     /// # Errors
-    /// [`NoRoom`] if it does not fit by itself.
+    /// [`NoRoom`] if the simulation does not fit by itself.
     pub(crate) fn add(&mut self, info: &Info, frames: u64) -> Result<(), NoRoom> {
         let per_frame = HOST_BYTES + f64::from(info.frame_bytes);
         let bytes = (frames as f64 * per_frame) as u64;
@@ -52,7 +52,7 @@ impl Room {
         Ok(())
     }
 
-    /// Like [`add`](Room::add), for a simulation that runs beside all that were added before.
+    /// Like [`add`](Room::add), for a simulation that runs beside all simulations added before.
     pub(crate) fn add_beside(&mut self, info: &Info, frames: u64) -> Result<(), NoRoom> {
         let before = self.all;
         self.add(info, frames)?;
@@ -63,8 +63,7 @@ impl Room {
         Ok(())
     }
 
-    /// Returns the number of added simulations that may run at once: at least one, and at most
-    /// `most`.
+    /// Returns the number of added simulations that may run at once, from 1 to `most`.
     pub(crate) fn at_once(&self, most: usize) -> usize {
         let fit = usize::try_from(self.available / self.largest).unwrap_or(usize::MAX);
         fit.clamp(1, most.max(1))

@@ -11,7 +11,7 @@ pub struct Row {
     pub trace: String,
     /// The policy's id.
     pub policy: String,
-    /// The parameters that were given, `name=value,…`; empty for defaults.
+    /// The given parameters, `name=value,…`; empty for defaults.
     pub params: String,
     /// Number of frames.
     pub size: u32,
@@ -23,16 +23,16 @@ pub struct Row {
     pub misses: u64,
     /// Page writes.
     pub writes: u64,
-    /// Nanoseconds of CPU time in the simulation per reference; reading, decoding and renumbering
+    /// Nanoseconds of CPU time per reference in the simulation. Reading, decoding and renumbering
     /// are not included.
     pub ns_per_reference: f64,
-    /// Further columns of the host that ran it.
+    /// Further columns of the host that ran the simulation.
     pub extra: Vec<(&'static str, Value)>,
 }
 
-/// The column with a hash of the trace's references, which identifies equal traces.
+/// Column with a hash of the trace's references, which identifies equal traces.
 pub const CONTENT: &str = "content";
-/// The column with all other parameters that numbers depend on: see [`Plan::options`].
+/// Column with all other parameters that numbers depend on: see [`Plan::options`].
 ///
 /// [`Plan::options`]: super::Plan::options
 pub const OPTIONS: &str = "options";
@@ -89,7 +89,7 @@ impl Row {
     }
 }
 
-/// The rows as a table, in their order.
+/// Returns the rows as a table, in their order.
 pub fn rows_to_table(rows: &[Row]) -> Table {
     let mut table = Table::new(COLUMNS.into_iter().chain([CONTENT, OPTIONS]));
     for row in rows {
@@ -112,9 +112,9 @@ pub fn rows_to_table(rows: &[Row]) -> Table {
     table
 }
 
-/// Adds the column `relative_misses` (watt fig. 1): misses over those of the policy written
-/// `reference` on the same trace, size and block, averaged over its seeds. Empty where the
-/// reference has no row.
+/// Adds the column `relative_misses` (watt fig. 1): misses divided by those of the policy written
+/// `reference` on the same trace, size and block, averaged over its seeds. Fields are empty where
+/// the reference has no row.
 pub fn relative_misses(table: &mut Table, reference: &str) {
     let text = |row: &[Value], at: Option<usize>| match at.map(|at| &row[at]) {
         Some(value) => value.to_string(),
@@ -151,8 +151,8 @@ pub fn relative_misses(table: &mut Table, reference: &str) {
     }
 }
 
-/// Returns one row for each policy and size of a trace: means over its seeds, and the 95 % interval
-/// of the misses. Returns the table itself if no policy ran with two seeds.
+/// Returns one row for each policy and size of a trace, with means over its seeds and the 95 %
+/// interval of the misses. Returns the table itself if no policy ran with two seeds.
 pub fn over_seeds(table: &Table) -> Table {
     let columns = ["trace", "policy", "params", "size", "seed", "misses"];
     let [Some(trace), Some(policy), Some(params), Some(size), Some(seed), Some(misses)] =
@@ -166,7 +166,7 @@ pub fn over_seeds(table: &Table) -> Table {
         let places: Vec<usize> = [trace, policy, params, size].into_iter().chain(more).collect();
         let alike = |other: &Vec<&Vec<Value>>| places.iter().all(|at| other[0][*at] == row[*at]);
         match groups.iter().position(alike) {
-            // A repeated seed is no further repetition.
+            // A repeated seed does not count as a further repetition.
             Some(at) if groups[at].iter().any(|other| other[seed] == row[seed]) => {}
             Some(at) => groups[at].push(row),
             None => groups.push(vec![row]),

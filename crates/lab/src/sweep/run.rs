@@ -1,9 +1,9 @@
 //! Running a sweep.
 //!
 //! Cells of one trace advance in lock-step: a batch of references is decoded once and every cell
-//! simulates it, the cells shared out among the cores. Cells come in waves, so that memory stays
-//! bounded and finished rows appear early. A trace is kept in memory only for policies that need
-//! the future.
+//! simulates it, with the cells distributed among the cores. Cells come in waves, so that memory
+//! stays bounded and finished rows appear early. A trace is kept in memory only if a policy needs
+//! the future, or if its input needs two passes and can be read only once.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::sim::{Renumber, SimOptions, Stalled};
 
 /// Receives the progress of a sweep.
 pub trait Observer {
-    /// Returns `true` to stop now, keeping the finished rows; called often.
+    /// Returns `true` to stop now and keep the finished rows. The method is called often.
     fn stop(&self) -> bool {
         false
     }
@@ -41,7 +41,8 @@ pub trait Observer {
     /// Any failure to write the row; the sweep stops.
     fn row(&mut self, row: Row) -> Result<(), SweepError>;
 
-    /// Called after some rows were handed out while more will come: a good moment to store them.
+    /// Called after some rows were handed out while more will come, which is a good moment to store
+    /// them.
     ///
     /// # Errors
     /// Any failure to store them; the sweep stops.
@@ -49,7 +50,7 @@ pub trait Observer {
         Ok(())
     }
 
-    /// A run could not be finished; the others continue.
+    /// Reports a run that could not be finished; the other runs continue.
     fn stalled(&mut self, stalled: &Stalled);
 
     /// Reports a note on a trace that the user should see.
@@ -91,7 +92,7 @@ impl Running {
     }
 }
 
-/// CPU time of this thread: unlike the wall's, it does not grow while others have the core.
+/// Returns the CPU time of this thread, which does not grow while other threads have the core.
 fn thread_cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
@@ -121,10 +122,10 @@ impl<'a> Sweep<'a> {
         Ok(Sweep { plan, registry, threads })
     }
 
-    /// Runs all cells; stops early when the observer asks.
+    /// Runs all cells, and stops early if the observer asks for that.
     ///
     /// # Errors
-    /// [`SweepError`]; rows that were handed out before stay valid.
+    /// [`SweepError`]; rows handed out before the error stay valid.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<(), SweepError> {
         for (index, trace) in self.plan.traces.iter().enumerate() {
             let slots = self.plan.slots(index, self.registry);
@@ -180,8 +181,8 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// Reads a trace beforehand if sizes in percent, a warm-up in percent or the future need it.
-    /// `None` if the observer asked to stop during this.
+    /// Reads a trace beforehand if sizes in percent, a warm-up in percent, blocks or the future
+    /// need it. Returns `None` if the observer asked to stop in the meantime.
     fn first_pass(
         &self,
         trace: &TraceInput,
@@ -228,7 +229,8 @@ impl<'a> Sweep<'a> {
         Ok(Some(known))
     }
 
-    /// Returns the number of cells that run at once: some for each core, limited by the memory.
+    /// Returns the number of cells that run at once: several for each thread, limited by the
+    /// memory.
     fn wave_len(&self, wanted: &[(Slot, u32)]) -> Result<usize, SweepError> {
         let most = (self.threads.current_num_threads() * 8).max(8);
         let mut room = Room::now();
@@ -243,7 +245,7 @@ impl<'a> Sweep<'a> {
     fn frames_of(&self, slot: Slot, pages: u64) -> Result<u32, SweepError> {
         let plan = self.plan;
         let frames = plan.sizes[slot.size].frames(plan.page_size, pages);
-        // Half of the range of u32: lists and tables use the rest as marks.
+        // The limit is half the range of u32, because lists and tables use the rest as marks.
         let frames = u32::try_from(frames).ok().filter(|f| *f < u32::MAX / 2).ok_or_else(|| {
             SweepError::Plan(format!("a cache of {frames} frames is too large: at most 2^31"))
         })?;
@@ -258,7 +260,7 @@ impl<'a> Sweep<'a> {
         Ok(charged_frames(entry, spec, frames, plan.charge_ghosts, plan.page_size)?)
     }
 
-    /// Runs some cells of a trace; false if the observer asked to stop.
+    /// Runs some cells of a trace; returns `false` if the observer asked to stop.
     fn run_wave(
         &self,
         trace: &TraceInput,

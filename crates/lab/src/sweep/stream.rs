@@ -1,4 +1,4 @@
-//! A trace streaming through: decoded (and renumbered) in one thread, simulated in others.
+//! A trace that streams through: one thread decodes (and renumbers) it, others simulate it.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
@@ -7,11 +7,11 @@ use millpond_workload::trace::{Batch, Source, TraceError};
 
 use crate::sim::Renumber;
 
-/// References per batch if several simulations take turns on it. A long batch lets each simulation
-/// warm its own tables rarely, and makes the distribution among cores cheap.
+/// References per batch if several simulations take turns on it. With long batches each simulation
+/// warms its tables rarely, and the distribution among cores is cheap.
 pub(crate) const STREAM_LEN: usize = 1 << 18;
 
-/// References per batch for a single simulation: it stays in a core's L2 cache, beside the
+/// References per batch for a single simulation. The batch stays in a core's L2 cache, beside the
 /// simulation's tables, from the decoder to the policy.
 pub(crate) const ALONE_LEN: usize = 1 << 16;
 
@@ -19,29 +19,29 @@ pub(crate) const ALONE_LEN: usize = 1 << 16;
 #[derive(Clone, Copy)]
 pub(crate) struct Reading {
     pub dsyncs: Dsyncs,
-    /// If true, another thread decodes the next batches in the meantime.
+    /// If `true`, another thread decodes the next batches in the meantime.
     pub ahead: bool,
     /// References per batch.
     pub len: usize,
 }
 
-/// Findings of reading a trace to its end.
+/// Findings from reading a trace to its end.
 #[derive(Default)]
 pub(crate) struct Streamed {
     pub references: u64,
     /// A hash of the references: see [`Content`].
     pub content: u64,
     pub notes: Vec<String>,
-    /// The consumer asked to stop before the end.
+    /// `true` if the consumer asked to stop before the end.
     pub stopped: bool,
 }
 
 /// Treatment of requests for durability.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dsyncs {
-    /// Requests are left out: a buffer pool has none.
+    /// Requests are left out, because a buffer pool has none.
     Skip,
-    /// Requests are handed on.
+    /// Requests are passed on.
     Keep,
 }
 
@@ -68,8 +68,8 @@ fn fill(
     Ok(batch.len())
 }
 
-/// A hash of references: equal for equal references, from any file and in any batches. It
-/// distinguishes traces, and is no defence against deliberate collisions.
+/// A hash of references: equal for equal references, from any file and in any batches. The hash
+/// distinguishes traces; it does not protect against deliberate collisions.
 #[derive(Clone, Copy, Default)]
 pub struct Content(u64);
 
@@ -82,19 +82,19 @@ impl Content {
         }
     }
 
-    /// The hash so far.
+    /// Returns the hash of all references so far.
     pub fn hash(self) -> u64 {
         self.0
     }
 }
 
-/// Returns both halves of a product of 128 bits, xored; `twist` keeps the order in it.
+/// Returns both halves of a 128-bit product, xored; `twist` makes the result depend on the order.
 fn folded(value: u64, twist: u64) -> u64 {
     let product = u128::from(value) * 0xa076_1d64_78bd_642f;
     (product as u64) ^ ((product >> 64) as u64) ^ twist.rotate_left(29)
 }
 
-/// Hands the whole trace to `consume`, batch by batch.
+/// Passes the whole trace to `consume`, batch by batch.
 pub(crate) fn stream(
     mut source: Box<dyn Source>,
     mut renumber: Option<&mut Renumber>,
@@ -143,7 +143,7 @@ pub(crate) fn stream(
                 result.stopped = true;
                 break;
             }
-            // The pile of empty batches may be full: then this one is simply dropped.
+            // If the pile of empty batches is full, the batch is dropped.
             let _ = empty_in.try_send(batch);
         }
         drop(full_out);

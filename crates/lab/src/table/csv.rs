@@ -1,4 +1,4 @@
-//! CSV by RFC 4180: quotes where a field needs them.
+//! CSV by RFC 4180, with quotes where a field needs them.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ impl Table {
         self.rows.iter().try_for_each(|row| Table::write_csv_row(row, out))
     }
 
-    /// Writes the header only.
+    /// Writes only the header.
     ///
     /// # Errors
     /// [`TableError::Write`].
@@ -23,7 +23,7 @@ impl Table {
         Ok(())
     }
 
-    /// Writes one row only, for callers that write rows as they come.
+    /// Writes only one row, for callers that write rows as they come.
     ///
     /// # Errors
     /// [`TableError::Write`].

@@ -20,7 +20,7 @@ impl From<&Value> for Json {
 }
 
 impl Table {
-    /// The rows as a list of flat objects.
+    /// Returns the rows as a list of flat objects.
     pub fn to_json_rows(&self) -> Json {
         let rows = self.rows.iter().map(|row| {
             let fields = self.columns.iter().zip(row);

@@ -1,7 +1,7 @@
-//! Short names of files that are still unambiguous.
+//! Short, unambiguous names of files.
 
-/// Returns the last part of each path; if different paths end alike, as many parts as are
-/// unambiguous.
+/// Returns the last part of each path. If different paths end alike, the names have as many parts
+/// as distinguish the paths.
 pub fn short_names(paths: &[String]) -> Vec<String> {
     let tail = |path: &str, parts: usize| -> String {
         let all: Vec<&str> = path.split(['/', '\\']).collect();

@@ -1,6 +1,6 @@
-//! Parquet: a table's columns, written whole and read back whole.
+//! Parquet: a table's columns, written and read as a whole.
 //!
-//! Text columns are UTF-8, counts are INT64, measurements are DOUBLE; every column is optional.
+//! Text columns are UTF-8, counts are INT64, and measurements are DOUBLE. Every column is optional.
 
 use std::fs::File;
 use std::io::Write;
@@ -31,11 +31,11 @@ enum Kind {
 }
 
 impl Table {
-    /// Writes the table to `path`, completely or not at all: it appears under its name only once
-    /// it is whole.
+    /// Writes the table to `path`, completely or not at all: the file appears under its name only
+    /// once it is complete.
     ///
     /// # Errors
-    /// [`TableError`], with the file.
+    /// [`TableError`], which names the file.
     pub fn write_parquet(&self, path: &Path) -> Result<(), TableError> {
         let io = |error| TableError::Io { path: path.to_path_buf(), error };
         let mut file = WholeFile::create(path).map_err(io)?;
@@ -43,8 +43,8 @@ impl Table {
         file.finish().map_err(io)
     }
 
-    /// Returns the bytes of such a file, which are equal for equal tables. `metadata` are names and
-    /// values that other readers of Parquet show.
+    /// Returns the table as the bytes of a Parquet file; equal tables give equal bytes. `metadata`
+    /// holds names and values that other readers of Parquet show.
     ///
     /// # Errors
     /// [`TableError`].
@@ -138,10 +138,10 @@ impl Table {
         Ok(())
     }
 
-    /// Reads a table that [`Table::write_parquet`] wrote, or any flat one of such columns.
+    /// Reads a table that [`Table::write_parquet`] wrote, or any flat table with such columns.
     ///
     /// # Errors
-    /// [`TableError`], with the file.
+    /// [`TableError`], which names the file.
     pub fn read_parquet(path: &Path) -> Result<Table, TableError> {
         let io = |error| TableError::Io { path: path.to_path_buf(), error };
         let file = File::open(path).map_err(io)?;
@@ -155,7 +155,7 @@ impl Table {
         Ok(table)
     }
 
-    /// The note called `name` in a Parquet file, if there is one.
+    /// Returns the note called `name` in a Parquet file, if there is one.
     pub(crate) fn parquet_note(path: &Path, name: &str) -> Result<Option<String>, TableError> {
         let io = |error| TableError::Io { path: path.to_path_buf(), error };
         let file = File::open(path).map_err(io)?;

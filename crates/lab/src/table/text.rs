@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, Table as Grid, presets};
 use super::{Table, Value};
 
 impl Table {
-    /// Returns the table without the empty or all-zero columns beyond `keep`.
+    /// Returns the table without the empty or all-zero columns after the first `keep` columns.
     pub fn without_idle_columns(&self, keep: usize) -> Table {
         let idle = |v: &Value| matches!(v, Value::Empty) || v.number() == Some(0.0);
         let used: Vec<usize> = (0..self.columns.len())
@@ -21,14 +21,14 @@ impl Table {
         }
     }
 
-    /// Returns `true` if the numbers of a column are whole.
+    /// Returns `true` if all numbers of a column are whole.
     pub(crate) fn is_whole(&self, column: usize) -> bool {
         let numbers = self.rows.iter().filter_map(|row| row[column].number());
         numbers.into_iter().all(|x| x.fract() == 0.0 && x.abs() < 1e15)
     }
 
-    /// Returns the table's first columns, as many as fit into lines of `width` characters, at least
-    /// one; and the number of columns left out.
+    /// Returns as many of the table's first columns as fit into lines of `width` characters, at
+    /// least one, and the number of columns left out.
     pub fn fitted(&self, width: usize) -> (Table, usize) {
         const GAP: usize = 2;
         let (mut used, mut fit) = (0, 0);
@@ -46,8 +46,8 @@ impl Table {
         (Table { columns, rows }, self.columns.len() - fit)
     }
 
-    /// Returns the rows with some columns first, in this order; names of missing columns are
-    /// ignored.
+    /// Returns the rows with the columns `first` at the front, in this order; names of missing
+    /// columns are ignored.
     pub fn with_first(&self, first: &[&str]) -> Table {
         let mut order: Vec<usize> = first.iter().filter_map(|name| self.column(name)).collect();
         order.extend((0..self.columns.len()).filter(|at| !first.contains(&&*self.columns[*at])));
@@ -58,7 +58,7 @@ impl Table {
         }
     }
 
-    /// The table for a terminal: numbers to the right, ratios with four digits, no frames.
+    /// Returns the table for a terminal: numbers to the right, ratios with four digits, no frames.
     pub fn to_text(&self) -> String {
         let mut grid = Grid::new();
         grid.load_preset(presets::NOTHING);

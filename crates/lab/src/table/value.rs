@@ -11,9 +11,9 @@ pub enum Value {
     Text(String),
     /// A count.
     Int(u64),
-    /// A measurement; not-a-number is written as nothing.
+    /// A measurement; not-a-number is written as an empty field.
     Float(f64),
-    /// Nothing: the column does not apply to this row.
+    /// An empty field: the column does not apply to this row.
     Empty,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// The number with ten significant digits: enough for every ratio of counts, and no noise.
+/// Rounds to ten significant digits: enough for every ratio of counts, and free of noise.
 pub(super) fn rounded(x: f64) -> f64 {
     if x == 0.0 || !x.is_finite() {
         return x;
@@ -78,7 +78,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 }
 
 impl Value {
-    /// The number in it, if it is one.
+    /// Returns the number in the field, if the field is one.
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Int(n) => Some(*n as f64),
@@ -91,30 +91,30 @@ impl Value {
 /// Rows of named columns.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Table {
-    /// The columns' names.
+    /// Names of the columns.
     pub columns: Vec<String>,
     /// The rows, each as long as `columns`.
     pub rows: Vec<Vec<Value>>,
 }
 
 impl Table {
-    /// A table without rows.
+    /// Returns a table without rows.
     pub fn new<'a>(columns: impl IntoIterator<Item = &'a str>) -> Table {
         Table { columns: columns.into_iter().map(str::to_string).collect(), rows: Vec::new() }
     }
 
-    /// The position of a column.
+    /// Returns the position of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|c| c == name)
     }
 
-    /// The field of row `row` in the column called `name`.
+    /// Returns the field of row `row` in the column called `name`.
     pub fn get(&self, row: usize, name: &str) -> Option<&Value> {
         self.rows.get(row)?.get(self.column(name)?)
     }
 
-    /// Returns the rows whose field in the column called `name` equals `value` as text. Columns
-    /// that are empty in all of them are dropped.
+    /// Returns the rows with a field in the column called `name` that equals `value` as text.
+    /// Columns that are empty in all of these rows are dropped.
     #[must_use]
     pub fn only(&self, name: &str, value: &str) -> Table {
         let is_of = |row: &&Vec<Value>| {
@@ -131,7 +131,7 @@ impl Table {
         }
     }
 
-    /// The table without the column called `name`.
+    /// Returns the table without the column called `name`.
     #[must_use]
     pub fn without(mut self, name: &str) -> Table {
         if let Some(at) = self.column(name) {
@@ -141,7 +141,7 @@ impl Table {
         self
     }
 
-    /// Appends another table's rows; columns are matched by name, and new ones are added.
+    /// Appends another table's rows. Columns are matched by name, and new columns are added.
     pub fn append(&mut self, other: Table) {
         for name in &other.columns {
             if self.column(name).is_none() {
@@ -161,7 +161,7 @@ impl Table {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// The file could not be written, or read.
+    /// The file could not be written or read.
     #[error("{path}: {error}")]
     Io {
         /// The file.
@@ -172,12 +172,12 @@ pub enum TableError {
     /// The output stream failed (a closed pipe, a full disk).
     #[error("cannot write results: {0}")]
     Write(io::Error),
-    /// The Parquet file is damaged, or not one of ours.
+    /// The Parquet file is damaged, or its columns cannot be read as a table.
     #[error("{path}: {reason}")]
     Parquet {
         /// The file.
         path: PathBuf,
-        /// The fault.
+        /// A description of the fault.
         reason: String,
     },
 }

@@ -3,22 +3,22 @@
 use millpond_base::Share;
 use millpond_base::cleaning::Cleaning;
 
-/// The rule by which written pages are made durable: the thesis' three systems (li 4.4.1.2), as the
-/// live pool has them. A run of dsync requests is one call.
+/// Rule that decides when written pages are made durable: the thesis' three systems (li 4.4.1.2),
+/// also found in the live pool. A run of dsync requests is one call.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum SyncRule {
     /// Each page after its write: `org`.
     EachWrite,
-    /// All written pages that are not durable, after RECOV writes: `rec`.
+    /// After RECOV writes, all written pages that are not durable: `rec`.
     EachRecov,
-    /// After RECOV writes, the pages whose updates the log is about to forget: `range`, the
+    /// After RECOV writes, the pages with updates that the log is about to forget: `range`, the
     /// deferred sync of 4.3.2.
     #[default]
     Ranges,
 }
 
 impl SyncRule {
-    /// All three, with their names on an axis.
+    /// All three rules, each with its name on an axis.
     pub const ALL: [(&str, SyncRule); 3] =
         [("org", SyncRule::EachWrite), ("rec", SyncRule::EachRecov), ("range", SyncRule::Ranges)];
 }
@@ -28,29 +28,29 @@ impl SyncRule {
 pub struct Tier1Options {
     /// Number of frames, at least 1.
     pub frames: u32,
-    /// The rules of cleaning: the dirty share at which page cleaners write (REPLACE), the length of
-    /// the free list, and whether the dirty neighbours of a page are written with it.
+    /// Rules of cleaning: the dirty share at which page cleaners write (REPLACE), the length of the
+    /// free list, and whether a page's dirty neighbours are written with it.
     pub cleaning: Cleaning,
-    /// Logical writes allowed between the oldest update that is not durable and the newest one, at
-    /// least 1. Beyond that the oldest are written (RECOV) and made durable (dsync).
+    /// Maximum number of logical writes between the oldest update that is not durable and the
+    /// newest one, at least 1. Beyond that the oldest are written (RECOV) and made durable (dsync).
     pub lsn_gap: u64,
-    /// Rule of making writes durable.
+    /// Rule that decides when written pages are made durable.
     pub sync: SyncRule,
     /// Share of the gap that is free again after the oldest updates were made durable.
     pub freed: Share,
-    /// If true, reading in sequence fetches the pages that follow, as in MySQL.
+    /// If `true`, sequential reading fetches the pages that follow, as in MySQL.
     pub readahead: bool,
-    /// References between two rounds of the cleaners that keep the free list, at least 1. If the
-    /// workers use up the list between rounds, they make room themselves (SYNCH).
+    /// References between two rounds of the cleaners that keep the free list, at least 1. Workers
+    /// that use up the list between rounds make room themselves (SYNCH).
     pub round: u32,
     /// Seed of the policy's random choices.
     pub seed: u64,
 }
 
 impl Tier1Options {
-    /// `frames` frames; DB2's dirty share of 50 %; a gap of `lsn_gap` logical writes, of which an
-    /// eighth is freed at a time; ranges are synced; neither read-ahead nor neighbours; 1 % free,
-    /// refilled every 64 references; seed 1.
+    /// Returns options for `frames` frames: DB2's dirty share of 50 %; a gap of `lsn_gap` logical
+    /// writes, of which an eighth is freed at a time; ranges are synced; neither read-ahead nor
+    /// neighbours; 1 % free, refilled every 64 references; seed 1.
     pub fn new(frames: u32, lsn_gap: u64) -> Tier1Options {
         Tier1Options {
             frames,
@@ -70,13 +70,13 @@ impl Tier1Options {
 pub struct Tier1Counts {
     /// References that the pool served.
     pub references: u64,
-    /// References whose page was in the pool or in the free list.
+    /// References that found their page in the pool or in the free list.
     pub hits: u64,
-    /// References that took their page back from the free list.
+    /// References that took their page back out of the free list.
     pub rescues: u64,
-    /// READ requests, read-ahead included.
+    /// READ requests, including read-ahead.
     pub reads: u64,
-    /// READ requests of read-ahead.
+    /// READ requests sent by read-ahead.
     pub ahead: u64,
     /// SYNCH writes.
     pub synch: u64,

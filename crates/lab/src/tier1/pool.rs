@@ -1,9 +1,9 @@
-//! The pool that the first tier simulates: frames, free list, dirty pages by age, and the
-//! requests that it sends.
+//! The pool that the first tier simulates: frames, free list, dirty pages by age, and the requests
+//! that it sends.
 //!
-//! Invariants: (1) a page in the table is in a frame that the policy holds, or in one of the free
-//! list, never in both; (2) pages of the free list are clean; (3) the dirty list holds exactly the
-//! dirty frames, in the order of their recLSN, since updates come in that order.
+//! Invariants: (1) a page in the table is in a frame that the policy holds, or in a frame of the
+//! free list, never in both; (2) pages of the free list are clean; (3) the dirty list holds exactly
+//! the dirty frames, in the order of their recLSN, because updates arrive in that order.
 
 use millpond_base::cleaning::each_neighbour;
 use millpond_base::sync_list::SyncList;
@@ -18,10 +18,10 @@ use super::options::{SyncRule, Tier1Counts};
 pub(super) const RESIDENT: u8 = 1;
 pub(super) const DIRTY: u8 = 2;
 pub(super) const COOLING: u8 = 4;
-/// The frame is in the free list, and its page still in the table.
+/// The frame is in the free list, and its page is still in the table.
 pub(super) const FREE: u8 = 8;
 
-/// Thread that evicts.
+/// Kind of thread that evicts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Evictor {
     /// A worker that needs a frame at once.
@@ -30,13 +30,13 @@ pub(super) enum Evictor {
     Cleaner,
 }
 
-/// Everything but the policy, so that the two can be borrowed side by side.
+/// The whole state except the policy, so that both can be borrowed side by side.
 pub(super) struct Pool {
     pub table: PageMap,
     pub page_of: Vec<PageId>,
     pub flags: Vec<u8>,
     rec_lsn: Vec<u64>,
-    /// Kind and depth of each frame's page, passed on with its writes.
+    /// Kind and depth of each frame's page; writes of the page carry them.
     marks: Vec<Mark>,
     fresh: u32,
     /// Frames without a page that were used before.
@@ -50,7 +50,7 @@ pub(super) struct Pool {
     pub lsn: u64,
     pub evictor: Evictor,
     pub flush_neighbours: bool,
-    /// Frames written with a neighbour: the policy is to be notified that they are clean.
+    /// Frames written with a neighbour; the policy must still be notified that they are clean.
     pub cleaned: Vec<u32>,
     /// Requests to storage.
     pub rows: Batch,
@@ -91,12 +91,12 @@ impl Pool {
         self.dirty.len()
     }
 
-    /// Frames that a worker can have without evicting.
+    /// Returns the number of frames that a worker can take without evicting.
     pub fn free_frames(&self) -> u32 {
         self.frames() - self.fresh + self.empty.len() as u32 + self.free.len()
     }
 
-    /// A frame without a page: an unused one, or the oldest of the free list.
+    /// Returns a frame without a page: an unused one, or the oldest of the free list.
     pub fn free_frame(&mut self) -> Option<FrameId> {
         if self.fresh < self.frames() {
             self.fresh += 1;
@@ -111,7 +111,7 @@ impl Pool {
         Some(FrameId(frame))
     }
 
-    /// Takes `frame` out of the free list; its page was referenced.
+    /// Takes `frame` out of the free list, because its page was referenced.
     pub fn rescue(&mut self, frame: FrameId) {
         self.free.remove(&mut self.free_links, frame.0);
         self.flags[frame.index()] = RESIDENT;
@@ -139,7 +139,8 @@ impl Pool {
         }
     }
 
-    /// The oldest update that is not durable: in the pool, or written and not synced.
+    /// Returns the LSN of the oldest update that is not durable: in the pool, or written and not
+    /// synced.
     pub fn oldest_lsn(&self) -> Option<u64> {
         let here = self.dirty.front().map(|frame| self.rec_lsn[frame as usize]);
         match (here, self.sync_list.oldest().map(|lsn| lsn.0)) {
@@ -148,9 +149,9 @@ impl Pool {
         }
     }
 
-    /// Makes all updates durable that are not after `redo`. It sends RECOV writes, then dsync
-    /// requests for them and for earlier writes that are overdue (li 4.3.2), or for all earlier
-    /// writes. The frames stay; they are put into `cleaned`.
+    /// Makes all updates up to `redo` durable. The pool sends RECOV writes, then dsync requests for
+    /// them and for earlier writes that are overdue (li 4.3.2), or for all earlier writes. The
+    /// frames keep their pages, and are put into `cleaned`.
     pub fn recover(&mut self, redo: u64) {
         while let Some(frame) = self.dirty.front()
             && self.rec_lsn[frame as usize] <= redo
@@ -177,7 +178,7 @@ impl Pool {
         self.rows.lsns.push(Lsn(self.lsn));
     }
 
-    /// Writes the dirty page in `frame`; it is clean then.
+    /// Writes the dirty page in `frame`, which is clean afterwards.
     fn write(&mut self, frame: u32, reason: Reason) {
         let at = frame as usize;
         match reason {
@@ -197,7 +198,7 @@ impl Pool {
     }
 
     /// Writes the page in `frame` and, if so configured, the dirty pages of its extent that adjoin
-    /// it without a gap. The frames stay.
+    /// it without a gap. The frames keep their pages.
     fn write_with_neighbours(&mut self, frame: u32, reason: Reason) {
         let page = self.page_of[frame as usize].0;
         self.write(frame, reason);

@@ -10,8 +10,8 @@ use super::pool::{COOLING, Evictor, FREE, Pool, RESIDENT};
 use millpond_policies::policy_host::{ErasedPolicyHost, PolicyHost};
 
 /// A buffer pool under a policy that reads a trace of page references and emits its requests to
-/// storage: READ requests for misses, writes with their reasons, and dsync requests. Each carries
-/// the log position at which it was sent.
+/// storage: READ requests for misses, writes with their reasons, and dsync requests. Each request
+/// carries the log position at which it was sent.
 pub struct Tier1 {
     /// The policy's id.
     policy: &'static str,
@@ -28,7 +28,7 @@ pub struct Tier1 {
 }
 
 impl Tier1 {
-    /// Creates an empty pool under policy `P` in front of `source`. Page ids may be any.
+    /// Creates an empty pool under policy `P` in front of `source`. Page ids need not be dense.
     pub fn new<P: Policy>(
         config: &P::Config,
         options: &Tier1Options,
@@ -74,10 +74,10 @@ impl Tier1 {
         self.pool.counts
     }
 
-    /// Lets the policy verify its invariants.
+    /// Checks the policy's invariants.
     ///
     /// # Errors
-    /// The invariant that is broken.
+    /// A description of the broken invariant.
     pub fn check(&self) -> Result<(), String> {
         let flags = self.pool.flags.iter().enumerate();
         let resident = flags.filter(|(_, f)| **f & RESIDENT != 0);
@@ -85,7 +85,7 @@ impl Tier1 {
         self.policy_host.check(&frames)
     }
 
-    /// One reference of the trace.
+    /// Processes one reference of the trace.
     fn reference(&mut self, page: PageId, mark: Mark) -> Result<(), TraceError> {
         self.pool.counts.references += 1;
         self.pool.lsn += u64::from(mark.is_write());
@@ -108,7 +108,7 @@ impl Tier1 {
         Ok(())
     }
 
-    /// Returns the frame of `page`, which is read if it is not in the pool.
+    /// Returns the frame of `page`, and reads the page if it is not in the pool.
     fn bring(
         &mut self,
         page: PageId,
@@ -139,7 +139,7 @@ impl Tier1 {
         Ok(frame)
     }
 
-    /// Evicts for a worker that found the free list empty.
+    /// Evicts a frame for a worker that found the free list empty.
     fn evict_for(&mut self, page: PageId, ghost_hit: GhostHit) -> Result<FrameId, TraceError> {
         self.pool.evictor = Evictor::Worker;
         self.policy_host.evict(&mut self.pool, 1, Some((page, ghost_hit)));
@@ -150,7 +150,8 @@ impl Tier1 {
         })
     }
 
-    /// Fetches the pages after one that continues a sequence: the two pages before it are here.
+    /// Fetches the pages that follow `page` if it continues a sequence: the two pages before it are
+    /// in the pool.
     fn read_ahead(&mut self, page: u64) -> Result<(), TraceError> {
         let is_here = |page| self.pool.table.get(PageId(page)).is_some();
         let ahead = after(page, self.pool.frames(), is_here);
@@ -163,8 +164,8 @@ impl Tier1 {
         Ok(())
     }
 
-    /// Writes and syncs the oldest updates where the LSN gap reached its bound, until some of it is
-    /// free again.
+    /// Writes and syncs the oldest updates if the LSN gap has reached its bound, until a part of
+    /// the gap is free again.
     fn bound_gap(&mut self) {
         let gap = self.options.lsn_gap;
         if self.pool.oldest_lsn().is_some_and(|oldest| self.pool.lsn - oldest >= gap) {
@@ -175,20 +176,20 @@ impl Tier1 {
         }
     }
 
-    /// A cleaners' round: refills the free list.
+    /// Runs a round of the cleaners, which refills the free list.
     fn keep_free_list(&mut self) {
         let (rule, frames) = (self.options.cleaning, self.pool.frames());
         while rule.lacking(frames, self.pool.free_frames()) > 0 && self.clean_one() {}
     }
 
-    /// If the pool is too dirty, victims are written and put into the free list until it is not.
+    /// Writes victims and puts them into the free list while the pool is too dirty.
     fn clean_until_below(&mut self) {
         let (rule, frames) = (self.options.cleaning, self.pool.frames());
         while rule.excess(frames, self.pool.dirty_pages()) > 0 && self.clean_one() {}
     }
 
-    /// Moves one victim to the free list, written if it is dirty; returns `false` if there was
-    /// none.
+    /// Moves one victim to the free list, after a write if it is dirty. Returns `false` if there
+    /// was no victim.
     fn clean_one(&mut self) -> bool {
         self.pool.evictor = Evictor::Cleaner;
         let taken = self.policy_host.evict(&mut self.pool, 1, None);
@@ -204,7 +205,7 @@ impl Tier1 {
         }
     }
 
-    /// Serves references until `limit` requests are ready, or the trace is over.
+    /// Serves references until `limit` requests are ready, or the trace ends.
     fn serve(&mut self, limit: usize) -> Result<(), TraceError> {
         while !self.is_over && self.pool.rows.len() - self.given < limit {
             if self.at == self.input.len() {

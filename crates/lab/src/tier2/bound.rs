@@ -2,18 +2,18 @@
 //!
 //! # The programme
 //!
-//! Number the page requests 0, 1, …; dsync rows are none. Between two requests of a page, and after
+//! Number the page requests 0, 1, …, without dsync rows. Between two requests of a page, and after
 //! its last one, the page either stays in the cache or is evicted. If it stays from request `i` to
-//! request `j`, it takes a frame while each of the requests between them is served; the requested
-//! page takes one, too. So of `C` frames `C - 1` are left for pages that stay over a request: a
+//! request `j`, it takes a frame while each of the requests between them is served. The requested
+//! page takes a frame, too. So of `C` frames `C - 1` are left for pages that stay over a request: a
 //! *capacity* for each request. A policy that evicts a page later than at once takes more room and
-//! saves nothing by it, so that every run of every policy is a choice of this kind.
+//! saves nothing by it, so every run of every policy is a choice of this kind.
 //!
 //! The cost of a choice beyond the unavoidable I/O (li 5.4.1.3) is the sum of the costs of its
-//! evictions (definition 5.6, whose sum `tier2_models` holds every policy to). An eviction costs a
-//! read, if the page's next request is one, and a write, if the page was written since it was last
-//! loaded and no dsync is due before its next write. Apart from the capacities, pages have nothing
-//! to do with each other, and for one page the cheapest choice is a shortest path: after each
+//! evictions (definition 5.6; `tier2_models` holds every policy to that sum). An eviction costs a
+//! read if the page's next request is one. It costs a write if the page was written since it was
+//! last loaded and no dsync is due before its next write. Apart from the capacities, pages have
+//! nothing to do with each other. For one page the cheapest choice is a shortest path: after each
 //! request the page either *owes* a write or does not.
 //!
 //! # Why it is a bound
@@ -25,12 +25,12 @@
 //! capacities: weak duality of Lagrange's relaxation. That holds for *any* prices. The best ones
 //! give the value of the linear programme over all mixtures of paths (Dantzig and Wolfe).
 //!
-//! Prices are looked for by subgradients: where too many pages stay, the price rises. They are the
-//! same over a block of requests, and blocks are halved as the search goes on. The search decides
-//! how good the bound is, not whether it is one. All sums are of integers, so that nothing is
-//! rounded the wrong way.
+//! The search for prices uses subgradients: the price rises where too many pages stay. Prices are
+//! the same over a block of requests, and blocks are halved as the search goes on. The search
+//! decides only how tight the bound is; it is a bound at any prices. All sums are of integers, so
+//! that nothing is rounded the wrong way.
 //!
-//! No solver is needed, and real traces have too many requests for one: a linear programme of a
+//! No solver is needed, and real traces have too many requests for one: the linear programme of a
 //! trace of 300,000 requests has as many capacities.
 
 use millpond_base::Reason;
@@ -38,9 +38,9 @@ use millpond_workload::trace::Batch;
 
 use super::future::Tier2Future;
 
-/// One read, in units in which prices are whole.
+/// Cost of one read, in units in which prices are whole.
 const UNIT: i64 = 1 << 20;
-/// No path leads there.
+/// Cost of a state that no path reaches.
 const FAR: i64 = i64::MAX / 4;
 /// Share of the last direction that is kept.
 const MOMENTUM: f64 = 0.6;
@@ -54,23 +54,23 @@ pub struct BoundOptions {
     pub frames: u32,
     /// Cost of a write, in reads, up to a million.
     pub price: f64,
-    /// The avoidable cost of some policy, which the search aims at: a bad one makes it slow.
+    /// Avoidable cost of some policy, at which the search aims; a bad aim makes it slow.
     pub aim: f64,
-    /// Rounds of the search with blocks of one length.
+    /// Rounds of the search for each block length.
     pub rounds: u32,
 }
 
-/// The least cost of any policy, in reads.
+/// A lower bound on the cost of any policy, in reads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LowerBound {
     /// Cost that every policy causes alike.
     pub unavoidable: f64,
-    /// The least of the rest.
+    /// Lower bound on the remaining cost.
     pub avoidable: f64,
 }
 
 impl LowerBound {
-    /// Reads, and writes at their price.
+    /// Returns the whole bound: reads, and writes at their price.
     pub fn total(&self) -> f64 {
         self.unavoidable + self.avoidable
     }
@@ -79,17 +79,17 @@ impl LowerBound {
 /// A request of a page.
 #[derive(Clone, Copy)]
 struct Request {
-    /// Its number among the requests of all pages.
+    /// Number of the request among the requests of all pages.
     at: u32,
     is_write: bool,
-    /// A write that no dsync is due for before the next one.
+    /// `true` for a write without a dsync before the page's next write.
     owes: bool,
 }
 
 /// A trace, page by page.
 struct Pages {
     requests: Vec<Request>,
-    /// The first request of each page, and the end.
+    /// Index of the first request of each page, and the end.
     starts: Vec<u32>,
     len: usize,
     first_reads: u64,
@@ -124,7 +124,7 @@ impl Pages {
     }
 }
 
-/// Flags of the way to a state: the page stayed, and it owed a write before.
+/// Flags of the path to a state: the page stayed, and it owed a write before.
 const STAYED: u8 = 1;
 const OWED: u8 = 2;
 
@@ -133,7 +133,7 @@ struct Dual {
     pages: Pages,
     capacity: i64,
     write: i64,
-    /// Sums of the prices of the requests before each one.
+    /// Sums of the prices of all requests before each request.
     sums: Vec<i64>,
     /// Changes of the number of pages that stay over each request.
     changes: Vec<i32>,
@@ -146,7 +146,7 @@ impl Dual {
         self.sums[to as usize] - self.sums[from as usize + 1]
     }
 
-    /// The bound that prices give, those of blocks of `block` requests.
+    /// Returns the bound for the prices of blocks of `block` requests.
     fn value(&mut self, prices: &[f64], block: usize) -> i128 {
         let (mut sum, mut fees) = (0i64, 0i128);
         for (at, to) in self.sums.iter_mut().enumerate() {
@@ -163,7 +163,7 @@ impl Dual {
         paths - fees
     }
 
-    /// The cheapest choice for a page.
+    /// Returns the cost of the cheapest choice for a page.
     fn path(&mut self, page: usize) -> i64 {
         let range = self.pages.starts[page] as usize..self.pages.starts[page + 1] as usize;
         let Some(first) = self.pages.requests[range.clone()].first() else { return 0 };
@@ -191,14 +191,15 @@ impl Dual {
         cost
     }
 
-    /// Returns the cheapest way to a write, or to the end: the owed write is not paid if the page
-    /// stays.
+    /// Returns the cheapest path to a write, or to the end. The page does not pay its owed write if
+    /// it stays.
     fn settle(&self, owing: i64, clear: i64, stay: i64) -> (i64, u8) {
         let ways = [(clear, 0), (owing + stay, STAYED | OWED), (owing + self.write, OWED)];
         ways.into_iter().min().unwrap_or((FAR, 0))
     }
 
-    /// Counts the page whose requests begin at `first` where it stays, from the last step back.
+    /// Counts the requests over which a page stays; its requests begin at `first`. Goes back from
+    /// the last step.
     fn mark(&mut self, first: usize) {
         let mut owed = false;
         for (number, step) in self.steps.iter().enumerate().rev() {
@@ -207,7 +208,7 @@ impl Dual {
             let is_last = number + 1 == self.steps.len();
             let to = if is_last { self.pages.len as u32 } else { to.map_or(0, |to| to.at) };
             let settles = is_last || self.pages.requests[first + number + 1].is_write;
-            // A page that owes after a read stayed; all else is in the step.
+            // A page that owes after a read has stayed; every other case is stored in the step.
             let stays = if owed && !settles { true } else { step & STAYED != 0 };
             owed = if owed && !settles { true } else { step & OWED != 0 };
             if stays && from.at + 1 < to {
@@ -217,7 +218,7 @@ impl Dual {
         }
     }
 
-    /// By how much too many pages stay over each block, at the prices of the last value.
+    /// Returns the excess of staying pages over each block, at the prices of the last value.
     fn excess(&self, block: usize) -> Vec<f64> {
         let mut excess = vec![0.0; self.pages.len.div_ceil(block)];
         let mut stay = 0i64;
@@ -229,7 +230,7 @@ impl Dual {
     }
 }
 
-/// The bound for a whole trace with dense page ids, as [`Tier2Future::of`] wants it.
+/// Returns the bound for a whole trace with dense page ids, as required by [`Tier2Future::of`].
 pub fn lower_bound(
     trace: &Batch,
     future: &Tier2Future,
@@ -264,7 +265,7 @@ pub fn lower_bound(
     LowerBound { unavoidable, avoidable }
 }
 
-/// Looks for better prices of blocks of one length; leaves the best ones.
+/// Searches for better prices of blocks of one length, and leaves the best ones in `prices`.
 fn search(
     dual: &mut Dual,
     prices: &mut Vec<f64>,
@@ -273,7 +274,7 @@ fn search(
     best: &mut i128,
 ) {
     let aim = options.aim * UNIT as f64;
-    // Staying saves a read and a write at most: no price need be higher.
+    // Staying saves a read and a write at most, so no price need be higher.
     let most = (UNIT + dual.write) as f64;
     let (mut here, mut direction) = (prices.clone(), vec![0.0; prices.len()]);
     let (mut pace, mut idle) = (1.0, 0);

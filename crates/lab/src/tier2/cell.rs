@@ -15,16 +15,16 @@ use millpond_policies::policy_host::{ErasedPolicyHost, PolicyHost};
 pub struct Tier2Options {
     /// Number of frames, at least 1.
     pub frames: u32,
-    /// The number of page ids, roughly, if they are dense; None: any ids, hashed tables.
+    /// Approximate number of page ids if they are dense; `None` for any ids, with hashed tables.
     pub pages_dense: Option<u64>,
     /// Seed of the policy's random choices.
     pub seed: u64,
-    /// Which cache is simulated.
+    /// The simulated model of a cache.
     pub model: Model,
 }
 
 impl Tier2Options {
-    /// `frames` frames under `model`, seed 1.
+    /// Returns options for `frames` frames under `model`, with seed 1.
     pub fn new(frames: u32, pages_dense: Option<u64>, model: Model) -> Tier2Options {
         Tier2Options { frames, pages_dense, seed: 1, model }
     }
@@ -32,13 +32,14 @@ impl Tier2Options {
 
 /// A second-tier simulation with its policy's type erased.
 pub trait Tier2Simulation: Send {
-    /// Simulates the batch's requests. `future` covers the whole trace, and its rows count from
-    /// the simulation's first one, dsync requests included; policies with `NEEDS_FUTURE` cannot
-    /// do without. In the `rw` model it also lets policies see pre-clean pages, and gives
+    /// Simulates the batch's requests. `future` covers the whole trace. Its rows count from the
+    /// simulation's first row, including dsync requests. Policies with `NEEDS_FUTURE` require it.
+    /// In the `rw` model it also lets policies see pre-clean pages, and gives
     /// [`Tier2Counts::replacement_cost`].
     ///
     /// # Errors
-    /// [`Stalled`] when the policy finds no victim: its fault, and the run cannot go on.
+    /// [`Stalled`] when the policy finds no victim. That is a fault of the policy, and ends the
+    /// run.
     fn run(&mut self, batch: &Batch, future: Option<&Tier2Future>) -> Result<(), Stalled>;
 
     /// Returns the counts so far.
@@ -53,7 +54,8 @@ struct Outlook {
     flags: u8,
 }
 
-/// A second-tier simulation of a policy, which it calls through a pointer: compiled once for all.
+/// A second-tier simulation that calls its policy through a pointer: compiled once for all
+/// policies.
 pub struct Tier2Cell {
     /// The policy's id.
     policy: &'static str,
@@ -95,7 +97,7 @@ impl Tier2Cell {
         }
     }
 
-    /// The pages in the cache, in the order of their frames.
+    /// Returns the pages in the cache, in the order of their frames.
     pub fn pages(&self) -> Vec<PageId> {
         self.resident().into_iter().map(|f| self.cache.page_of[f.index()]).collect()
     }
@@ -105,15 +107,15 @@ impl Tier2Cell {
         flags.filter(|(_, f)| **f != 0).map(|(i, _)| FrameId(i as u32)).collect()
     }
 
-    /// Has the policy verify its invariants.
+    /// Checks the policy's invariants.
     ///
     /// # Errors
-    /// The invariant that is broken.
+    /// A description of the broken invariant.
     pub fn check(&self) -> Result<(), String> {
         self.policy_host.check(&self.resident())
     }
 
-    /// One row of the trace.
+    /// Simulates one row of the trace.
     #[inline(always)]
     fn row(&mut self, page: PageId, mark: Mark, outlook: Outlook) -> Result<(), Stalled> {
         if mark.reason() == Reason::Dsync {
@@ -164,7 +166,8 @@ impl Tier2Cell {
         }
     }
 
-    /// Finds a frame for the page that missed, and puts it there; None if it passes by.
+    /// Finds a frame for the missed page, and loads the page; returns `None` if the page bypasses
+    /// the cache.
     #[inline(always)]
     fn miss(&mut self, access: &Access, number: u32) -> Result<Option<FrameId>, Stalled> {
         if self.model == Model::Read && !self.policy_host.wants(access) {
@@ -187,7 +190,7 @@ impl Tier2Cell {
         Ok(Some(frame))
     }
 
-    /// Records the effect of the request: a dirty page, or one that was written through.
+    /// Records the effect of the request: a dirty page, or a page that was written through.
     #[inline(always)]
     fn settle(&mut self, frame: FrameId, mark: Mark, number: u32, outlook: u8) {
         let flags = &mut self.cache.flags[frame.index()];
@@ -205,7 +208,7 @@ impl Tier2Cell {
         *page = (*page | UNSYNCED) & !EVICTED_DIRTY;
     }
 
-    /// A dsync request: writes the page if it is here and dirty.
+    /// Serves a dsync request: writes the page if it is cached and dirty.
     fn dsync(&mut self, page: PageId) {
         let number = self.cache.number(page);
         let flags = *self.cache.page_flags(number);
@@ -219,7 +222,8 @@ impl Tier2Cell {
                 self.counts.dsync_writes += 1;
                 self.policy_host.cleaned(frame);
             }
-            // The page was evicted since its last write, and written then: it had been pre-clean.
+            // The page was evicted, and thereby written, after its last write: it had been
+            // pre-clean.
             _ => self.counts.preclean_writes += u64::from(flags & EVICTED_DIRTY != 0),
         }
     }

@@ -5,8 +5,8 @@ use millpond_base::Reason;
 use millpond_policies::contract::NEVER;
 use millpond_workload::trace::Batch;
 
-/// Future of each row of a whole trace. dsync requests are no references, but they decide which
-/// writes leave their page pre-clean.
+/// Future of each row of a whole trace. dsync requests do not count as references, but they decide
+/// which writes leave their page pre-clean.
 pub struct Tier2Future {
     /// Row of the next read or write of the same page, or `NEVER`.
     pub next: Vec<u64>,
@@ -17,7 +17,7 @@ pub struct Tier2Future {
 }
 
 impl Tier2Future {
-    /// Looks through the whole trace from its end. Page ids must be dense, below `distinct`.
+    /// Computes the future from the end of a whole trace. Page ids must be dense, below `distinct`.
     pub fn of(trace: &Batch, distinct: u64) -> Tier2Future {
         let len = trace.len();
         let (mut next, mut next_read) = (vec![NEVER; len], vec![NEVER; len]);

@@ -4,7 +4,7 @@ use millpond_base::{FrameId, PageId};
 use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
 use millpond_policies::parts::PageMap;
 
-// Of a frame.
+// Flags of a frame.
 pub(super) const RESIDENT: u8 = 1;
 pub(super) const DIRTY: u8 = 2;
 pub(super) const COOLING: u8 = 4;
@@ -13,7 +13,7 @@ pub(super) const DUE: u8 = 8;
 /// The page's next request is a read. Known only with a future.
 pub(super) const READ_NEXT: u8 = 16;
 
-// Of a page.
+// Flags of a page.
 /// The page was requested before.
 pub(super) const SEEN: u8 = 1;
 /// The page was written since its last dsync request.
@@ -21,14 +21,14 @@ pub(super) const UNSYNCED: u8 = 2;
 /// The page was evicted dirty since its last write.
 pub(super) const EVICTED_DIRTY: u8 = 4;
 
-/// Everything the host knows, without the policy, so that the two can be borrowed side by side.
+/// The whole state of the host, without the policy, so that both can be borrowed side by side.
 pub(super) struct Cache {
     pub table: PageMap,
-    /// Dense numbers of pages, where the ids are not dense themselves.
+    /// Dense numbers of pages, if the ids are not dense themselves.
     numbers: Option<PageMap>,
     page_flags: Vec<u8>,
     pub page_of: Vec<PageId>,
-    /// The page's number in `page_flags`.
+    /// Index in `page_flags` of each frame's page.
     number_of: Vec<u32>,
     pub flags: Vec<u8>,
     fresh: u32,
@@ -64,13 +64,13 @@ impl Cache {
         self.flags.len() as u32
     }
 
-    /// Returns `true` if every frame was used: the cold start is over.
+    /// Returns `true` if every frame was used, which ends the cold start.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.fresh == self.frames()
     }
 
-    /// The number of `page`, an index into the pages' flags.
+    /// Returns the number of `page`, an index into the pages' flags.
     #[inline(always)]
     pub fn number(&mut self, page: PageId) -> u32 {
         let number = match &mut self.numbers {
@@ -95,7 +95,7 @@ impl Cache {
         &mut self.page_flags[number as usize]
     }
 
-    /// A frame without a page, if there is one.
+    /// Returns a frame without a page, if there is one.
     #[inline(always)]
     pub fn free_frame(&mut self) -> Option<FrameId> {
         if self.fresh < self.frames() {
@@ -105,7 +105,7 @@ impl Cache {
         self.free.pop().map(FrameId)
     }
 
-    /// Puts `page` into `frame`, which is free.
+    /// Puts `page` into `frame`, which must be free.
     #[inline(always)]
     pub fn load(&mut self, frame: FrameId, page: PageId, number: u32) {
         self.table.insert(page, frame.0);
@@ -144,7 +144,7 @@ impl Host for Cache {
             self.dirty_now -= 1;
             self.page_flags[self.number_of[frame.index()] as usize] |= EVICTED_DIRTY;
         }
-        // Definition 5.6 of the source, clauses 1 to 4.
+        // Clauses 1 to 4 of definition 5.6 in the source.
         let to_write = u64::from(*flags & (DIRTY | DUE) == DIRTY);
         self.replacement_cost += to_write + u64::from(*flags & READ_NEXT != 0);
         *flags = 0;

@@ -5,9 +5,9 @@ use serde_json::Value as Json;
 use super::unit::{Settings, TraceFile};
 use crate::sweep::Plan;
 
-/// Returns the settings of a folder's files: those of the plan, and how the traces are read. Rows
-/// do not say how their trace was read, so a folder has one way. An option that is not the same
-/// for all traces is a list.
+/// Returns the settings of a folder's files: the plan's settings, and the way in which traces are
+/// read. Rows do not state how their trace was read, so a folder has one way. An option that
+/// differs between traces is a list.
 pub fn common_settings(plan: &Plan, traces: &[TraceFile]) -> Json {
     let mut common = Settings::of(plan).json();
     let ways: Vec<Json> = traces.iter().map(TraceFile::reading).collect();

@@ -10,26 +10,27 @@ use std::time::SystemTime;
 use millpond_base::PastPoison;
 use xxhash_rust::xxh3::Xxh3;
 
-/// The version, and a hash of the sources that simulated rows depend on: the same for all programs
-/// that were built from them.
+/// Returns the version, and a hash of the sources that simulated rows depend on. All programs built
+/// from these sources return the same text.
 pub fn sources() -> &'static str {
     concat!(env!("CARGO_PKG_VERSION"), "-", env!("MILLPOND_SOURCES"))
 }
 
-/// Path, bytes and time of change: while these stay, the content is taken to stay.
+/// Path, length and modification time of a file; while they stay, the content counts as unchanged.
 type Seen = (PathBuf, u64, Option<SystemTime>);
 
 static KNOWN: Mutex<Option<HashMap<Seen, u64>>> = Mutex::new(None);
 
-/// A hash of the bytes of a file. It is computed once per process, unless the file changes.
+/// Returns a hash of a file's bytes. The hash is computed once per process, unless the file
+/// changes.
 ///
 /// # Errors
-/// The operating system's.
+/// The error of the operating system.
 pub fn content_hash(path: &Path) -> io::Result<u64> {
     let mut file = File::open(path)?;
     let found = file.metadata()?;
     let seen = (path.to_path_buf(), found.len(), found.modified().ok());
-    // What is in the map is right at any time: each entry is put in whole.
+    // The map is consistent at any time, because each entry is inserted in one step.
     let lock = || KNOWN.lock().past_poison();
     if let Some(hash) = lock().as_ref().and_then(|known| known.get(&seen).copied()) {
         return Ok(hash);

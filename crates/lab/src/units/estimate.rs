@@ -1,4 +1,4 @@
-//! Estimates of a unit's memory, from its trace's file alone.
+//! Estimates of a unit's memory, only from its trace's file.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,22 +9,23 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use super::unit::{Unit, UnitError};
 use crate::registry::Registry;
 
-/// The program, batches of references and buffers of readers.
+/// Bytes of the program, batches of references and buffers of readers.
 const FIXED: u64 = 64 << 20;
-/// Bytes of text for one reference, a little below what traces have.
+/// Bytes of text per reference, a little fewer than real traces have.
 const TEXT_BYTES: u64 = 8;
 /// Factor by which compression shrinks text.
 const COMPRESSION: u64 = 8;
-/// Bytes for each distinct page: its dense number, in a hash table that may be growing.
+/// Bytes per distinct page: its dense number, in a hash table that may be growing.
 const PAGE_BYTES: u64 = 40;
-/// Bytes for each distinct page and cell: the places of resident pages and of ghosts.
+/// Bytes per distinct page and cell: the places of resident pages and of ghosts.
 const PAGE_CELL_BYTES: u64 = 8;
-/// Bytes that the simulated pool has for each frame.
+/// Bytes per frame of the simulated pool.
 const FRAME_BYTES: u64 = 16;
-/// Bytes of a reference that is kept, with its future.
+/// Bytes per reference that is kept in memory with its future.
 const KEPT_BYTES: u64 = 24;
 
-/// References in a trace's file: of Parquet its rows, of other files an estimate from their length.
+/// Returns the number of references in a trace's file: the rows of a Parquet file, or an estimate
+/// from the length of another file.
 pub(super) fn references(path: &Path) -> std::io::Result<u64> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
@@ -37,16 +38,16 @@ pub(super) fn references(path: &Path) -> std::io::Result<u64> {
 }
 
 impl Unit {
-    /// Returns the number of references that the unit simulates, over all of its cells. It is an
-    /// estimate from the trace's file, used to start long units first. 0 if the file cannot be
-    /// read, which is reported when the unit runs.
+    /// Returns the number of references that the unit simulates, over all of its cells. The number
+    /// is an estimate from the trace's file, used to start long units first. It is 0 if the file
+    /// cannot be read; running the unit reports that error.
     pub fn work(&self) -> u64 {
         references(&self.trace.path).unwrap_or(0).saturating_mul(self.cells() as u64)
     }
 
-    /// Returns the bytes of memory that running the unit may need. It is an estimate from the
-    /// length of the trace's file, or the rows of a Parquet file, if half of the references are to
-    /// pages of their own.
+    /// Returns the bytes of memory that running the unit may need. The estimate uses the length of
+    /// the trace's file, or the rows of a Parquet file, and assumes half as many pages as
+    /// references.
     ///
     /// # Errors
     /// [`UnitError`]: the trace cannot be read, or the policy is unknown.
@@ -62,7 +63,7 @@ impl Unit {
         for size in &plan.sizes {
             let frames = match size {
                 Size::Share(_) => size.frames(plan.page_size, pages),
-                // There may be fewer pages than frames: then most frames are never used.
+                // A trace with fewer pages than frames leaves most frames unused.
                 _ => size.frames(plan.page_size, pages).min(u64::from(u32::MAX)),
             };
             bytes = bytes.saturating_add(

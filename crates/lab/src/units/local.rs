@@ -22,7 +22,7 @@ pub struct Local {
     /// Bytes that concurrently running units may need together; `None` for the memory that is free
     /// at the beginning. A unit that needs more runs alone.
     pub memory: Option<u64>,
-    /// Bytes that a unit may need; none for its estimate.
+    /// Bytes that a unit may need; `None` for the unit's estimate.
     pub unit_memory: Option<u64>,
 }
 
@@ -31,22 +31,23 @@ pub struct Local {
 pub enum Event<'a> {
     /// Nothing happened for a moment.
     Tick,
-    /// A unit's file is written.
+    /// A unit's file was written.
     Done(&'a Unit),
-    /// A unit failed; the others go on.
+    /// A unit failed; the others continue.
     Failed(&'a Unit, &'a UnitError),
 }
 
 /// Result of a run of some units.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Units that were run.
+    /// Number of units that were run.
     pub ran: usize,
-    /// Units whose files existed.
+    /// Number of units with an existing file.
     pub there: usize,
-    /// Failures: each unit's label, and the error.
+    /// Failures: each unit's label and the error.
     pub failed: Vec<(String, UnitError)>,
-    /// The readers' notes on traces of units that were run, each once: the trace's name, the note.
+    /// The readers' notes on traces of units that were run, each once: the trace's name and the
+    /// note.
     pub notes: Vec<(String, String)>,
     /// `true` if `watch` ended the run.
     pub is_stopped: bool,
@@ -63,8 +64,8 @@ impl Outcome {
     }
 }
 
-/// Runs the units whose files are missing in `folder`, and writes their files. `watch` is called by
-/// this thread, and returns `true` to continue.
+/// Runs the units that have no file in `folder`, and writes their files. This thread calls `watch`,
+/// which returns `true` to continue.
 ///
 /// # Errors
 /// [`UnitError`] if a trace cannot be read to name its units. Later failures are in the outcome.
@@ -100,7 +101,7 @@ pub fn run_local(
         memory: Gate { free: Mutex::new(budget), all: budget, changed: Condvar::new() },
         folder,
         registry,
-        // More threads than units: a unit has several.
+        // With more threads than units, a unit has several threads.
         threads: threads / workers.max(1),
     };
     std::thread::scope(|scope| {
@@ -174,7 +175,7 @@ impl Shared<'_> {
     }
 }
 
-/// Memory that is shared out by estimates.
+/// A budget of memory that units share according to their estimates.
 struct Gate {
     free: Mutex<u64>,
     all: u64,
@@ -182,10 +183,11 @@ struct Gate {
 }
 
 impl Gate {
-    /// Waits until `bytes` are free, or all of the memory; returns the bytes taken.
+    /// Waits until `bytes` are free, or all of the memory if `bytes` exceeds it; returns the bytes
+    /// taken.
     fn take(&self, bytes: u64) -> u64 {
         let bytes = bytes.min(self.all);
-        // A number is whole at any time, even after a panic.
+        // The number is consistent at any time, even after a panic.
         let mut free = self.free.lock().past_poison();
         while *free < bytes {
             free = self.changed.wait(free).past_poison();

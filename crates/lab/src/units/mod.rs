@@ -1,4 +1,4 @@
-//! Units of work: a sweep cut into parts that any machine can run, each with a file of its own.
+//! Units of work: a sweep cut into parts that any machine can run, with a file for each part.
 //!
 //! A unit has one trace and one policy, at up to [`CELLS_MAX`] sizes and seeds. Its file is named
 //! by a hash of all inputs of its rows, and its content depends on nothing else. Job arrays,

@@ -20,33 +20,34 @@ use crate::sweep::{
 };
 use crate::table::{Table, TableError};
 
-/// Sizes times seeds in one unit, at most: reading the trace, or losing a machine, costs little.
+/// Maximum number of sizes times seeds in one unit: a lost machine, or another read of the trace,
+/// costs little.
 pub const CELLS_MAX: usize = 16;
 
-/// The column that is left out: a time is the machine's, and not the parameters'.
+/// Column that units leave out, because a time depends on the machine.
 const TIME: &str = "ns_per_reference";
 
-/// Rows as units store them: without times.
+/// Returns rows as units store them, without times.
 pub fn table_of(rows: &[Row]) -> Table {
     rows_to_table(rows).without(TIME)
 }
 
-/// The reason that a unit could not be made or run.
+/// Reason why a unit could not be created or run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnitError {
-    /// A trace's file.
+    /// The file of a trace could not be read.
     #[error("{path}: {error}", path = .path.display())]
     Trace {
         /// The file.
         path: PathBuf,
-        /// The fault, in words.
+        /// A description of the fault.
         error: String,
     },
-    /// The simulation.
+    /// The simulation failed.
     #[error(transparent)]
     Sweep(Box<SweepError>),
-    /// A policy.
+    /// A policy does not exist, or cannot run as asked.
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// A run found no victim.
@@ -55,26 +56,26 @@ pub enum UnitError {
     /// The result could not be written.
     #[error(transparent)]
     Result(#[from] ResultError),
-    /// A sweep that cannot be cut into units.
+    /// The sweep cannot be cut into units.
     #[error("{0}")]
     Plan(String),
-    /// A description that no version wrote.
+    /// No version wrote this description of a unit.
     #[error("not the description of a unit: {0}")]
     Description(String),
-    /// The unit to run is not the one that was asked for.
+    /// The unit to run is not the requested one.
     #[error(
         "unit {wanted} is {found} here: {path} has another content on this machine, or another \
          build of millpond is installed", path = .path.display()
     )]
     Other {
-        /// The name that was asked for.
+        /// The requested name.
         wanted: String,
-        /// The name here.
+        /// The name of the unit here.
         found: String,
         /// The trace.
         path: PathBuf,
     },
-    /// Somebody asked to stop.
+    /// The caller asked to stop.
     #[error("stopped")]
     Stopped,
 }
@@ -88,7 +89,7 @@ impl From<SweepError> for UnitError {
 /// A trace in a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TraceFile {
-    /// The name in results.
+    /// The name of the trace in results.
     pub name: String,
     /// Path of the file.
     pub path: PathBuf,
@@ -96,16 +97,16 @@ pub struct TraceFile {
     pub format: Option<String>,
     /// Meaning of the columns of a CSV file: `page=3,op=5`.
     pub columns: Option<String>,
-    /// The meanings of words for operations: `gets=R,D=skip`.
+    /// Meanings of words for operations: `gets=R,D=skip`.
     pub ops: Option<String>,
-    /// True if an object of several pages is as many references.
+    /// `true` if an object of several pages counts as that many references.
     pub expand_sizes: bool,
-    /// True if ids are numbered by first appearance even if they look like numbers.
+    /// `true` if ids are numbered by first appearance even if they look like numbers.
     pub map_ids: bool,
 }
 
 impl TraceFile {
-    /// Returns the options by which the file is read.
+    /// Returns the options for reading the file.
     ///
     /// # Errors
     /// [`TraceError::Options`].
@@ -120,7 +121,7 @@ impl TraceFile {
         })
     }
 
-    /// Returns these options as results have them.
+    /// Returns the reading options in the form of results.
     pub(super) fn reading(&self) -> Json {
         json!({
             "format": self.format,
@@ -141,17 +142,17 @@ impl TraceFile {
 pub struct Settings {
     /// Bytes per page.
     pub page_size: u64,
-    /// The references that are not counted.
+    /// References at the beginning that are not counted.
     pub warmup: Warmup,
-    /// Blocks of a trace, 0 for none.
+    /// Blocks of a trace; 0 for none.
     pub blocks: u32,
     /// Frames evicted at a time.
     pub batch: u32,
-    /// True if frames that only marked scans have referenced go first.
+    /// `true` if frames that only marked scans have referenced are evicted first.
     pub scan_hints: bool,
-    /// The host.
+    /// The host of the policies.
     pub model: Model,
-    /// Bytes that each ghost of an out queue is charged with.
+    /// Bytes charged for each ghost of an out queue.
     pub charge_ghosts: u64,
 }
 
@@ -213,18 +214,18 @@ pub struct Unit {
     pub sizes: Vec<String>,
     /// The seeds.
     pub seeds: Vec<u64>,
-    /// Everything else.
+    /// The settings shared with other units.
     pub settings: Settings,
 }
 
-/// The units of a sweep, or of one part of them, over traces in files; the traces of the plan
-/// itself are not looked at.
+/// Returns the units of a sweep, or of one part of them, over traces in files. The traces of the
+/// plan itself are ignored.
 ///
 /// Each trace begins with another policy, so that parts do not have the same policies of all
-/// traces. Units with the most [`Unit::work`] stand first.
+/// traces. Units with the most [`Unit::work`] are first.
 ///
 /// # Errors
-/// [`UnitError`] for what can be seen to be wrong before anything runs.
+/// [`UnitError`] for faults that are visible before anything runs.
 pub fn units(
     traces: &[TraceFile],
     plan: &Plan,
@@ -266,7 +267,7 @@ pub fn units(
         }
     }
     if let (Some(first), Some(trace)) = (all.first(), traces.first()) {
-        // A fault of the settings, or of any policy, is a fault of the whole.
+        // A fault of the settings, or of any policy, is a fault of the whole sweep.
         let mut whole = first.plan()?;
         whole.policies = plan.policies.clone();
         whole.traces =
@@ -285,23 +286,23 @@ pub fn units(
             (at - 1) % count == index
         });
     }
-    // A long one that began last would run alone. Those of one trace stay together.
+    // A long unit that began last would run alone. Units of one trace stay together.
     all.sort_by_cached_key(|unit| Reverse(unit.work()));
     Ok(all)
 }
 
 impl Unit {
-    /// The trace and the policy, for people.
+    /// Returns the trace and the policy, for people.
     pub fn label(&self) -> String {
         format!("{}, {}", self.trace.name, self.policy)
     }
 
-    /// Simulations in it.
+    /// Returns the number of simulations in the unit.
     pub fn cells(&self) -> usize {
         self.sizes.len() * self.seeds.len()
     }
 
-    /// Everything but the trace's content and place.
+    /// Returns the whole unit except the trace's content and place.
     fn described(&self) -> Json {
         let mut all = self.trace.reading();
         all["trace"] = json!(self.trace.name);
@@ -313,7 +314,7 @@ impl Unit {
     }
 
     /// Returns the inputs of the unit's rows: the parameters, the trace's content, and the
-    /// program's sources; of a policy that is not Millpond's, the program itself.
+    /// program's sources. A policy that is not Millpond's adds the program itself.
     ///
     /// # Errors
     /// [`UnitError::Trace`] if the trace cannot be read.
@@ -330,22 +331,22 @@ impl Unit {
         Ok(key)
     }
 
-    /// The name of its file, without `.parquet`: a hash of its key.
+    /// Returns the name of the unit's file, without `.parquet`: a hash of its key.
     ///
     /// # Errors
-    /// Those of [`Unit::key`].
+    /// The errors of [`Unit::key`].
     pub fn name(&self, registry: &Registry) -> Result<String, UnitError> {
         Ok(name_of(&self.key(registry)?))
     }
 
-    /// Returns the unit's text, which another machine reads.
+    /// Returns a text that describes the unit to another machine.
     pub fn describe(&self) -> String {
         let mut all = self.described();
         all["path"] = self.trace.path.display().to_string().into();
         all.to_string()
     }
 
-    /// Reads such a text.
+    /// Parses a text that `describe` returned.
     ///
     /// # Errors
     /// [`UnitError::Description`].
@@ -408,8 +409,8 @@ impl Unit {
         Ok(plan)
     }
 
-    /// Runs it on `threads` threads. `stop` is asked often. With `wanted`, it is refused if it has
-    /// another name here.
+    /// Runs the unit on `threads` threads, and calls `stop` often. With `wanted`, a unit with
+    /// another name here is refused.
     ///
     /// # Errors
     /// [`UnitError`].
@@ -444,10 +445,10 @@ fn name_of(key: &Json) -> String {
     format!("{:016x}", xxh3_64(key.to_string().as_bytes()))
 }
 
-/// The outcome of a unit.
+/// Result of running a unit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnitRun {
-    /// The bytes of its file.
+    /// The bytes of the unit's file.
     pub file: Vec<u8>,
     /// The reader's notes on the trace.
     pub notes: Vec<String>,

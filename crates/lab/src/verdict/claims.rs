@@ -5,7 +5,7 @@ use crate::interval::Interval;
 use crate::method::holm;
 use crate::report::Claim;
 
-/// A value with its interval, where it has one.
+/// Formats a value with its interval, if it has one.
 pub fn shown(value: Option<Interval>) -> String {
     match value {
         None => "not run".to_string(),
@@ -15,48 +15,48 @@ pub fn shown(value: Option<Interval>) -> String {
     }
 }
 
-/// Several of them, each behind its name.
+/// Formats several values, each after its name.
 pub fn listed(values: &[(&str, Option<Interval>)]) -> String {
     let each =
         values.iter().map(|(name, value)| format!("{name} {}", shown(*value)).trim().to_string());
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// Any number above the bound.
+/// Returns bounds for any number above `low`.
 pub fn above(low: f64) -> Bounds {
     (low, f64::INFINITY)
 }
 
-/// Any number below the bound.
+/// Returns bounds for any number below `high`.
 pub fn below(high: f64) -> Bounds {
     (f64::NEG_INFINITY, high)
 }
 
-/// Bounds of values of at least the printed one, which is rounded to a hundredth.
+/// Returns bounds for values of at least the printed one, which is rounded to a hundredth.
 pub fn at_least(printed: f64) -> Bounds {
     above(printed - 0.005)
 }
 
-/// Bounds of values of at most the printed one, which is rounded to a hundredth.
+/// Returns bounds for values of at most the printed one, which is rounded to a hundredth.
 pub fn at_most(printed: f64) -> Bounds {
     below(printed + 0.005)
 }
 
-/// A claim that all values lie within the bounds.
+/// Returns the claim that all values lie within the bounds.
 pub fn claim(says: &str, values: &[(&str, Option<Interval>)], bounds: Bounds) -> Claim {
     let tests: Vec<_> = values.iter().map(|(_, value)| (*value, bounds)).collect();
     claim_of(says, listed(values), &tests)
 }
 
-/// A claim that each value lies within its own bounds; `here` is what is shown of them.
+/// Returns the claim that each value lies within its own bounds; `here` is the text shown for it.
 pub fn claim_of(says: &str, here: String, tests: &[(Option<Interval>, Bounds)]) -> Claim {
     let each = tests.iter().map(|(value, bounds)| Evidence::of(*value, *bounds));
     Evidence::all(each).claim(says, here)
 }
 
 /// Applies Holm's correction over the claims of one figure: their p-values are raised, and verdicts
-/// that are no longer certain become open. Claims about facts that are no estimates have no
-/// p-value, and stay unchanged.
+/// that are no longer certain become open. Claims about plain facts have no p-value, and stay
+/// unchanged.
 pub fn corrected(claims: &mut [Claim]) {
     let tested = || claims.iter().enumerate().filter_map(|(at, claim)| Some((at, claim.p?)));
     let (places, p): (Vec<usize>, Vec<f64>) = tested().unzip();
@@ -72,7 +72,7 @@ pub fn corrected(claims: &mut [Claim]) {
 mod tests {
     use super::*;
 
-    /// An interval of this many runs.
+    /// Returns an interval over this many runs.
     fn value(low: f64, high: f64) -> Option<Interval> {
         Some(Interval { mean: (low + high) / 2.0, low, high, runs: 5 })
     }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn one_of_many_values_must_contradict_more_clearly() {
-        // A little below the bound: enough alone, not as one of twenty.
+        // A little below the bound: enough for a single claim, but not for one of twenty.
         let off = value(0.80, 0.995);
         assert_eq!(holds(&[("a", off)], above(1.0)), Some(false));
         let mut many = vec![("b", value(1.1, 1.2)); 19];

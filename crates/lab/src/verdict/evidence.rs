@@ -11,31 +11,31 @@ pub(super) const LEVEL: f64 = 0.05;
 /// Bounds of a value: above the first and below the second.
 pub type Bounds = (f64, f64);
 
-/// The p-values of a statement's being true and of its being false. Each is at most some level with
-/// no more than that probability while the other one of the two is the case.
+/// The p-values of a statement being true and of it being false. The probability that a p-value is
+/// at most some level is at most that level while the opposite holds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Evidence {
-    /// The p-value of *yes*: small if the observation is unlikely under a false statement.
+    /// p-value of *yes*: small if the observation is unlikely under a false statement.
     pub yes: f64,
-    /// The p-value of *no*.
+    /// p-value of *no*: small if the observation is unlikely under a true statement.
     pub no: f64,
 }
 
 impl Evidence {
-    /// No evidence either way.
+    /// No evidence in either direction.
     pub const NONE: Evidence = Evidence { yes: 1.0, no: 1.0 };
 
-    /// Evidence of a fact that no other run would change.
+    /// Returns evidence of a fact that no other run would change.
     pub fn certain(is_so: bool) -> Evidence {
         Evidence { yes: f64::from(u8::from(!is_so)), no: f64::from(u8::from(is_so)) }
     }
 
-    /// Evidence that a value is within bounds: both have to be kept (two one-sided tests).
+    /// Returns evidence that a value is within bounds. Both bounds must hold (two one-sided tests).
     pub fn of(value: Option<Interval>, (low, high): Bounds) -> Evidence {
         let Some(value) = value else { return Evidence::NONE };
         let yes = value.p_above(low).max(value.p_below(high));
         let is_exact = value.low == value.high && value.runs != 1;
-        // A value that is constant over runs and just on the bound is not inside.
+        // A value that is constant over runs and exactly on the bound is not inside.
         let no = match is_exact && (value.mean == low || value.mean == high) {
             true => 0.0,
             false => value.p_below(low).min(value.p_above(high)),
@@ -43,7 +43,8 @@ impl Evidence {
         Evidence { yes, no }
     }
 
-    /// Evidence that a ratio is above 1; *no* means that it is below. Exactly 1 supports neither.
+    /// Returns evidence that a ratio is above 1; *no* means that the ratio is below. Exactly 1
+    /// supports neither.
     pub fn more(ratio: Option<Interval>) -> Evidence {
         ratio.map_or(Evidence::NONE, |ratio| Evidence {
             yes: ratio.p_above(1.0),
@@ -51,10 +52,11 @@ impl Evidence {
         })
     }
 
-    /// Evidence that at least `needed` of the statements are true. *Yes* has the `needed`th
-    /// smallest of their p-values times the number of those that are not smaller (a partial
-    /// conjunction by Bonferroni, Benjamini and Heller 2008). *No* applies the same rule to their
-    /// being false. There is no evidence if `needed` is 0 or above the number of statements.
+    /// Returns evidence that at least `needed` of the statements are true. The p-value of *yes* is
+    /// the `needed`th smallest of their p-values, times the number of p-values that are not smaller
+    /// (a partial conjunction by Bonferroni, Benjamini and Heller 2008). *No* applies the same rule
+    /// to the statements being false. There is no evidence if `needed` is 0 or above the number of
+    /// statements.
     ///
     /// ```
     /// # use millpond_lab::verdict::Evidence;
@@ -75,25 +77,26 @@ impl Evidence {
         Evidence { yes: some(needed, &mut yes), no: some(count - needed + 1, &mut no) }
     }
 
-    /// Evidence that all are true. *Yes* has the largest of their p-values (an intersection-union
-    /// test), *no* the smallest times their number, for any of them could have contradicted.
+    /// Returns evidence that all statements are true. *Yes* has their largest p-value (an
+    /// intersection-union test). *No* has the smallest one times their number, because any of them
+    /// could have contradicted.
     pub fn all(of: impl IntoIterator<Item = Evidence>) -> Evidence {
         let all: Vec<Evidence> = of.into_iter().collect();
         Evidence::at_least(all.len(), all)
     }
 
-    /// Evidence that at least one of them is true: the reverse of `all`.
+    /// Returns evidence that at least one of the statements is true: the reverse of `all`.
     pub fn any(of: impl IntoIterator<Item = Evidence>) -> Evidence {
         Evidence::at_least(1, of)
     }
 
-    /// Evidence that more than half of them are true.
+    /// Returns evidence that more than half of the statements are true.
     pub fn most(of: impl IntoIterator<Item = Evidence>) -> Evidence {
         let all: Vec<Evidence> = of.into_iter().collect();
         Evidence::at_least(all.len() / 2 + 1, all)
     }
 
-    /// Corrects the evidence for a statement that was chosen among `count` by the observations
+    /// Corrects the evidence for a statement that the observations chose among `count` statements
     /// (Bonferroni).
     #[must_use]
     pub fn of_chosen(self, count: usize) -> Evidence {
@@ -101,7 +104,7 @@ impl Evidence {
         Evidence { yes: times(self.yes), no: times(self.no) }
     }
 
-    /// The p-value of the verdict, two-sided.
+    /// Returns the two-sided p-value of the verdict.
     pub fn p(&self) -> f64 {
         (2.0 * self.yes.min(self.no)).min(1.0)
     }
@@ -114,7 +117,7 @@ impl Evidence {
     }
 }
 
-/// Evidence that the statement is false.
+/// Negates the evidence: it is then evidence that the statement is false.
 impl Not for Evidence {
     type Output = Evidence;
 
@@ -180,15 +183,15 @@ mod tests {
         assert_eq!((two[0].holds, two[0].p), (None, Some(0.08)));
     }
 
-    /// Five measurements around a logarithm, each as far off as a mean of uniform draws is.
+    /// Returns five measurements around a logarithm, each as far off as a mean of uniform draws.
     fn measured(random: &mut fastrand::Rng, log: f64) -> Option<Interval> {
         let noise = |random: &mut fastrand::Rng| (0..6).map(|_| random.f64() - 0.5).sum::<f64>();
         let values: Vec<f64> = (0..5).map(|_| (log + 0.1 * noise(random)).exp()).collect();
         Interval::of_ratios(&values, &[1.0; 5])
     }
 
-    /// In how many of 2,000 draws a statement about ratios with these logarithms is called true,
-    /// and in how many false.
+    /// Returns the numbers of draws, of 2,000, in which a statement about ratios with these
+    /// logarithms is found true, and found false.
     fn verdicts(logs: &[f64], seed: u64, of: impl Fn(Vec<Evidence>) -> Evidence) -> [usize; 2] {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut counts = [0; 2];
@@ -203,28 +206,28 @@ mod tests {
         counts
     }
 
-    /// 2.5 % of 2,000 are 50, and three standard deviations 21.
+    /// Limit on wrong verdicts: 2.5 % of 2,000 are 50, and three standard deviations are 21.
     const MOST: usize = 71;
 
     #[test]
     fn the_level_holds_where_one_part_is_just_not_so() {
-        // All are above 1 but for one that is on the bound: *yes* is wrong.
+        // All ratios are above 1 except one on the bound: *yes* is wrong.
         let [yes, _] = verdicts(&[1.0, 1.0, 0.0], 1, Evidence::all);
         assert!((30..=MOST).contains(&yes), "{yes}");
-        // All are on the bound: neither is to be said of all, nor of one.
+        // All ratios are on the bound: neither verdict is right, of all or of one.
         let kinds: [fn(Vec<Evidence>) -> Evidence; 3] =
             [|of| Evidence::all(of), |of| Evidence::any(of), |of| Evidence::most(of)];
         for of in kinds {
             let [yes, no] = verdicts(&[0.0; 6], 2, of);
             assert!(yes <= MOST && no <= MOST, "{yes} {no}");
         }
-        // Five of eleven are above: not most; six are: most.
+        // Five of eleven above 1 are not most; six are most.
         let logs = |over: usize, rest: f64| [vec![1.0; over], vec![rest; 11 - over]].concat();
         let [yes, no] = verdicts(&logs(5, 0.0), 3, Evidence::most);
         assert!(yes <= MOST && no <= MOST, "{yes} {no}");
         assert_eq!(verdicts(&logs(6, -1.0), 4, Evidence::most), [2000, 0]);
         assert_eq!(verdicts(&logs(5, -1.0), 5, Evidence::most), [0, 2000]);
-        // With parts that are clearly so, what is put together is found.
+        // If all parts are clear, the composed statement is decided.
         assert_eq!(verdicts(&[1.0; 4], 6, Evidence::all), [2000, 0]);
         assert_eq!(verdicts(&[1.0, 1.0, -1.0], 7, Evidence::all), [0, 2000]);
         assert_eq!(verdicts(&[-1.0, -1.0, 1.0], 8, Evidence::any), [2000, 0]);
@@ -232,14 +235,14 @@ mod tests {
 
     #[test]
     fn the_level_holds_for_places_and_over_a_figure() {
-        // At most two of eight are ahead: of these two are, and a third is level.
+        // The statement: at most two of eight are ahead. Two are ahead, and a third one is level.
         let third = |all: Vec<Evidence>| Evidence::at_least(6, all.into_iter().map(Not::not));
         let [yes, no] = verdicts(&[1.0, 1.0, 0.0, -1.0, -1.0, -1.0, -1.0, -1.0], 9, third);
-        // A third of the level, by Bonferroni.
+        // The level is divided by three, by Bonferroni.
         assert!((5..=MOST).contains(&yes) && no <= MOST, "{yes} {no}");
         assert_eq!(verdicts(&[1.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0], 10, third), [2000, 0]);
         assert_eq!(verdicts(&[1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0], 11, third), [0, 2000]);
-        // Ten claims, each made of three: in one figure of twenty any is wrong, at most.
+        // Ten claims of three parts each: at most one figure of twenty has any wrong verdict.
         let mut random = fastrand::Rng::with_seed(12);
         let wrong = (0..1000).filter(|_| {
             let mut one = |at: usize| {

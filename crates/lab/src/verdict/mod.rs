@@ -1,20 +1,20 @@
 //! From intervals to verdicts: a paper's statements on some values, beside ours.
 //!
-//! A claim is *yes* where each of its values is certainly within its bounds, *no* where one of them
-//! certainly is not, *open* otherwise. *Certainly* is one-sided at 2.5 %, which is the whole 95 %
-//! interval on one side; of several values the one that contradicts a claim must do so at 2.5 %
-//! over their number (Bonferroni), for any of them could have. Values that are all to be within
-//! bounds need no such correction (an intersection-union test); bounds on both sides, such as
+//! A claim is *yes* if each of its values is certainly within its bounds, *no* if one of them
+//! certainly is not, and *open* otherwise. *Certainly* is one-sided at 2.5 %, which is the whole 95
+//! % interval on one side. Of several values, the one that contradicts a claim must do so at 2.5 %
+//! over their number (Bonferroni), because any of them could have. Values that must all be within
+//! bounds need no such correction (an intersection-union test). Bounds on both sides, such as
 //! *within 5 %*, are two one-sided tests, so that equivalence is shown and not assumed. A value of
 //! one run decides nothing.
 //!
-//! Statements that are put together of others have p-values by the same rules ([`Evidence`]): that
-//! *all* hold, that *one* does, that at least some number of them do. A place among policies is
-//! such a statement: of the others N at least are not ahead.
+//! Composed statements have p-values by the same rules ([`Evidence`]): that *all* statements hold,
+//! that *one* does, or that at least some number of them do. A rank among policies is such a
+//! statement: at least N of the others are not ahead.
 //!
 //! The claims of one figure are judged together ([`corrected`]): Holm's correction keeps the
-//! probability that any of these verdicts is wrong below 5 %. Observations that are no estimates,
-//! such as "this run stalled", have no p-value, and are not among them.
+//! probability that any of these verdicts is wrong below 5 %. Observations such as "this run
+//! stalled" carry no p-value, and are not among these claims.
 
 mod claims;
 mod evidence;

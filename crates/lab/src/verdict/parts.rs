@@ -1,4 +1,4 @@
-//! Claims about values with names: all of them, or most.
+//! Claims about named values: all of them, or most.
 
 use super::claims::{claim, listed};
 use super::evidence::{Bounds, Evidence, LEVEL};
@@ -12,23 +12,23 @@ fn borrowed(values: &Named) -> Vec<(&str, Option<Interval>)> {
     values.iter().map(|(name, value)| (name.as_str(), *value)).collect()
 }
 
-/// Returns `Some(true)` if a ratio is certainly above 1, `Some(false)` if certainly below.
+/// Returns `Some(true)` if a ratio is certainly above 1, `Some(false)` if it is certainly below.
 pub fn is_more(ratio: Option<Interval>) -> Option<bool> {
     let ratio = ratio?;
     let (more, less) = (ratio.p_above(1.0), ratio.p_below(1.0));
     (more.min(less) <= LEVEL / 2.0).then_some(more < less)
 }
 
-/// A claim that all values lie between the bounds, which of no value at all is open.
+/// Returns the claim that all values lie between the bounds; it is open if no value was measured.
 pub fn claim_named(says: &str, values: &Named, bounds: Bounds) -> Claim {
     match values.iter().any(|(_, value)| value.is_some()) {
         true => claim(says, &borrowed(values), bounds),
-        // Nothing holds of nothing.
+        // Without values there is no claim to decide.
         false => Claim::open(says, "not run"),
     }
 }
 
-/// A claim that more than half of the values lie between the bounds.
+/// Returns the claim that more than half of the values lie between the bounds.
 pub fn most(says: &str, values: &Named, bounds: Bounds) -> Claim {
     if values.iter().all(|(_, value)| value.is_none()) {
         return Claim::open(says, "not run");

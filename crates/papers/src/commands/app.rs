@@ -31,16 +31,16 @@ struct App {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Which policy should be the default: live, by regret; a question of ours, not of a paper
+    /// The choice of a default policy: live, by regret; a question of ours, not of a paper
     Default(default::Args),
-    /// What policies' hits, victims and bytes cost beside their hit rates (gilbert 1.3, 1.4)
+    /// Cost of policies' hits, victims and bytes beside their hit rates (gilbert 1.3, 1.4)
     Factors(Box<factors::Args>),
-    /// What `factors --instructions` has counted
+    /// The work that `factors --instructions` counts
     #[command(hide = true)]
     FactorsProbe(count_instructions::Args),
     /// Every live policy over pool sizes with TPC-C, and variants of some (gilbert 1.2, 1.3, 2.4)
     Gilbert(gilbert::Args),
-    /// What `gilbert --chapter 2 --instructions` has counted
+    /// The work that `gilbert --chapter 2 --instructions` counts
     #[command(hide = true)]
     GilbertStep(count_steps::Args),
     /// LeanStore's evaluation: in memory, over threads, over skew and pool sizes
@@ -53,10 +53,10 @@ enum Command {
     Luan(luan::Args),
     /// WATT's figures and tables: simulated on traces of our own (watt 4), and live (watt 6)
     Watt(watt::Args),
-    /// What `watt --instructions` has counted
+    /// The work that `watt --instructions` counts
     #[command(hide = true)]
     WattWorker(count_worker::Args),
-    /// Print what a shell needs to complete commands and options
+    /// Print the script with which a shell completes commands and options
     #[command(after_help = COMPLETIONS)]
     Completions(completions::Args),
     /// Write manual pages, one for each command

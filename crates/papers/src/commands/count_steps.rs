@@ -17,27 +17,27 @@ use millpond_cli::program::print;
 /// A hidden command: transactions of one step, all on this thread, within one function.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Which steps
+    /// The list of steps
     #[arg(long, default_value = StepList::Harizopoulos.name(), value_name = "NAME")]
     #[arg(value_parser = PossibleValuesParser::new(StepList::ALL.map(StepList::name)))]
     list: String,
-    /// What runs: new-order or payment after Harizopoulos' steps, else tpcc, ycsb-read or
+    /// The workload: new-order or payment after Harizopoulos' steps, else tpcc, ycsb-read or
     /// ycsb-update
     #[arg(long, value_name = "NAME")]
     load: String,
-    /// Steps that are taken; 0 for the whole engine
+    /// Number of steps that are taken; 0 for the whole engine
     #[arg(long, value_name = "N")]
     steps: usize,
-    /// How much is loaded: quick, standard or paper
+    /// Amount of data: quick, standard or paper
     #[arg(long, default_value_t = Scale::Standard, value_name = "SCALE")]
     scale: Scale,
-    /// Transactions that are measured, after those that warm up
+    /// Measured transactions, after those of the warm-up
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     transactions: u64,
     /// Seed of data and transactions
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
-    /// Run it under callgrind, and print instructions per transaction
+    /// Run the command under callgrind, and print instructions per transaction
     #[arg(long)]
     instructions: bool,
 }

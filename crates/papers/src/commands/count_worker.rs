@@ -16,22 +16,22 @@ use millpond_cli::program::print;
 /// A hidden command: transactions of one worker, all on this thread, within one function.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// What runs
+    /// The workload
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(WorkerRun::LOADS))]
     load: String,
     /// The policy
     #[arg(long, value_name = "POLICY")]
     policy: String,
-    /// How much is loaded: quick, standard or paper
+    /// Amount of data: quick, standard or paper
     #[arg(long, default_value_t = Scale::Standard, value_name = "SCALE")]
     scale: Scale,
-    /// Transactions that are measured, after as many that warm up
+    /// Measured transactions, after as many of the warm-up
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     transactions: u64,
     /// Seed of data, transactions and policy
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
-    /// Run it under callgrind, and print what is executed per transaction
+    /// Run the command under callgrind, and print its counts per transaction
     #[arg(long)]
     instructions: bool,
 }

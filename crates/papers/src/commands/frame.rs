@@ -21,14 +21,14 @@ pub(super) enum ScaleArg {
     Quick,
     /// The whole grid in miniature, 40 minutes at most
     Standard,
-    /// What the paper did; refused where the machine is too small
+    /// The size of the paper; refused if the machine is too small
     Paper,
 }
 
 /// Flags of every experiment.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct FrameArgs {
-    /// How much is run
+    /// Scale of the experiment
     #[arg(long, value_enum, default_value = "standard", value_name = "SCALE")]
     scale: ScaleArg,
     /// Only these figures, separated by commas
@@ -37,17 +37,17 @@ pub(super) struct FrameArgs {
     /// Take the cells that an earlier run of this build finished, and run only the others
     #[arg(long)]
     resume: bool,
-    /// Where the result directory is created
+    /// Folder for the result directory
     #[arg(long, default_value = "results", value_name = "DIR")]
     out: PathBuf,
-    /// How long it may take; last repetitions are left out for it, and with --scale paper it is
-    /// refused if it takes longer; 0 is as long as it takes [default: 40 for standard]
+    /// Time limit in minutes. Last repetitions are left out to keep to it; with --scale paper a
+    /// longer run is refused; 0 is no limit [default: 40 for standard]
     #[arg(long, value_name = "N")]
     minutes: Option<f64>,
-    /// How often each cell is run at most [default: 1, 3 or 5, by scale]
+    /// Maximum number of repetitions of each cell [default: 1, 3 or 5, by scale]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     repetitions: Option<u32>,
-    /// Print which figures there are and what they need, and run nothing
+    /// Print the figures and their needs, and run nothing
     #[arg(long)]
     plan: bool,
     /// Judge the rows of an earlier run of any build anew, rewrite its page, and run nothing

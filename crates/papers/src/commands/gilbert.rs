@@ -27,11 +27,11 @@ Chapter 2 samples the process itself: kernel.perf_event_paranoid must be 2 at mo
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Which chapter: page replacement and swizzling (1), or where CPU time goes (2)
+    /// Chapter: page replacement and swizzling (1), or the distribution of CPU time (2)
     #[arg(long, default_value_t = 1, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=2))]
     chapter: u8,
-    /// Count instructions of chapter 2's steps (2.1, removal), too, if valgrind is there
+    /// Also count instructions of chapter 2's steps (2.1, removal), if valgrind is installed
     #[arg(long)]
     instructions: bool,
     #[command(flatten)]

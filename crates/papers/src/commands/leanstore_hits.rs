@@ -18,7 +18,7 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum KeysArg {
-    /// Popular keys lie all over the tree
+    /// Popular keys are spread over the whole tree
     Scattered,
     /// Popular keys are neighbours
     Adjacent,
@@ -27,11 +27,11 @@ enum KeysArg {
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The paper's 41 M rows, divided by this
+    /// Divisor of the paper's 41 M rows
     #[arg(long, default_value_t = 8, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=100_000))]
     divisor: u64,
-    /// How popular keys are spread; the paper does not say
+    /// Placement of popular keys, which the paper leaves open
     #[arg(long, value_enum, default_value = "scattered")]
     keys: KeysArg,
     /// The exponent of the Zipf distribution
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Bytes of a page
     #[arg(long, default_value_t = 16384, value_name = "BYTES")]
     page_size: u32,
-    /// Lookups that count, after as many to warm up; by default half as many as rows
+    /// Lookups that count, after as many of warm-up; default: half as many as rows
     #[arg(long, value_name = "N")]
     lookups: Option<u64>,
     /// Seed of keys and policies

@@ -32,8 +32,8 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     frame: FrameArgs,
-    /// Keep recordings of first tiers in this folder, and take those that are there: parquet files
-    /// with their storage requests
+    /// Keep recordings of first tiers in this folder, and reuse existing ones: parquet files with
+    /// their storage requests
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
     /// Only the cells of these traces, separated by commas: 300k_400,540k_400

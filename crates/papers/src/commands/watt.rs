@@ -27,7 +27,8 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Count instructions, cache misses and branch misses of figure 11, too, if valgrind is there
+    /// Also count instructions, cache misses and branch misses of figure 11, if valgrind is
+    /// installed
     #[arg(long)]
     instructions: bool,
     #[command(flatten)]

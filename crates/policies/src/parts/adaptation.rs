@@ -1,11 +1,11 @@
 //! Step of the target of ARC, CAR and CART on a ghost hit.
 
 choice! {
-    /// The size of a target's step.
+    /// Size of a step of the target.
     pub enum Adaptation {
-        /// By the quotient of two lengths, at least 1.
+        /// The quotient of two lengths, at least 1.
         Real = "real",
-        /// By the whole part of the quotient, at least 1.
+        /// The whole part of the quotient, at least 1.
         Integer = "integer",
     }
 }

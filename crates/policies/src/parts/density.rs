@@ -21,9 +21,9 @@ use crate::zeroed::zeroed;
 choice! {
     /// The method of finding the least dense frame; every method finds the same frame.
     pub enum Search {
-        /// By the tournament.
+        /// With the tournament.
         Tournament = "tournament",
-        /// By looking at every frame, as gilbert's algorithm 1.14 does.
+        /// With a look at every frame, as in gilbert's algorithm 1.14.
         Linear = "linear",
     }
 }

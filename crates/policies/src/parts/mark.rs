@@ -15,9 +15,9 @@ choice! {
         Fix = "fix",
         /// Accesses, when they end.
         Unfix = "unfix",
-        /// Both.
+        /// The beginning of hits and the end of accesses.
         FixUnfix = "fix-unfix",
-        /// Both, and refusals.
+        /// The beginning of hits, the end of accesses, and refusals.
         Full = "full",
     }
 }

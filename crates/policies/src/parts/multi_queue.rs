@@ -30,11 +30,11 @@ config! {
     pub struct MultiQueueConfig {
         /// Number of queues.
         queues: u32 = 80, in 1..=4096;
-        /// Which queue a frequency belongs to.
+        /// The queue for each frequency.
         rank: Rank = Rank::Linear;
         /// Requests without use after which a page sinks one queue.
         life: u64 = 20_000_000, in 1..=1_000_000_000_000_000, counts references;
-        /// Pages remembered after they left, in multiples of the cache.
+        /// Pages remembered after their eviction, in multiples of the cache.
         out: f64 = 1.0, in 0.0..=1000.0;
     }
 }

@@ -27,7 +27,7 @@ use crate::contract::{Access, EvictRequest, GhostHit, Host, Shape};
 config! {
     /// The parameters of a type queue.
     pub struct TypeQueueConfig {
-        /// Pages remembered after they left, in multiples of the cache.
+        /// Pages remembered after their eviction, in multiples of the cache.
         out: f64 = 1.0, in 0.0..=1000.0;
     }
 }

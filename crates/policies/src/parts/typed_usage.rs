@@ -11,9 +11,9 @@ use crate::contract::Access;
 pub const COUNT_MAX: u32 = 1 << 30;
 
 config! {
-    /// Weights by type, as both DGCLOCKs take them.
+    /// Weights by type, for both DGCLOCKs.
     pub struct TypedUsageConfig {
-        /// F of a page outside B-trees: its count when it was just loaded.
+        /// F of a page outside B-trees: the count of a page that was just loaded.
         f: u32 = 25, in 0..=COUNT_MAX;
         /// F of a root.
         f_root: u32 = 25, in 0..=COUNT_MAX;
@@ -21,7 +21,7 @@ config! {
         f_root_1: u32 = 10, in 0..=COUNT_MAX;
         /// F of deeper pages.
         f_deep: u32 = 5, in 0..=COUNT_MAX;
-        /// R of a page outside B-trees: what a reference adds, or sets its count to.
+        /// R of a page outside B-trees: a reference adds it to the count, or sets the count to it.
         r: u32 = 5, in 0..=COUNT_MAX;
         /// R of a root.
         r_root: u32 = 5, in 0..=COUNT_MAX;
@@ -29,9 +29,9 @@ config! {
         r_root_1: u32 = 2, in 0..=COUNT_MAX;
         /// R of deeper pages.
         r_deep: u32 = 1, in 0..=COUNT_MAX;
-        /// S: what a pass of the hand takes.
+        /// S: each pass of the hand subtracts it.
         s: u32 = 1, in 1..=COUNT_MAX;
-        /// Which events count as references.
+        /// Events that count as references.
         variant: CountOn = CountOn::FixFull;
     }
 }

@@ -16,7 +16,7 @@ use super::stamps::{Copied, Lanes, Ring, SLOTS, Stamps, greatest_product};
 choice! {
     /// The lists of a log, and the references that each one holds.
     pub enum StampLog {
-        /// Accesses of both kinds in one list, writes in another one, too.
+        /// Accesses of both kinds in one list, and writes in another list, too.
         Both = "both",
         /// Reads in one list, writes in the other.
         Strict = "strict",
@@ -26,11 +26,11 @@ choice! {
 }
 
 choice! {
-    /// The function that makes one value of the subfrequencies.
+    /// The function that computes one value from the subfrequencies.
     pub enum Aggregate {
-        /// The greatest.
+        /// The greatest subfrequency.
         Max = "max",
-        /// The least.
+        /// The least subfrequency.
         Min = "min",
         /// The mean of the subfrequencies.
         Mean = "mean",

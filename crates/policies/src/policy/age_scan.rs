@@ -41,12 +41,13 @@ use crate::parts::sorted::{ABSENT, Candidate, LastStamp, LastStamps, Sorted, Sta
 config! {
     /// Parameters of [`AgeScan`].
     pub struct AgeScanConfig {
-        /// References since a page's last use that make it old; a part of the pool's frames, or a
+        /// References since its last use that make a page old: a part of the pool's frames, or a
         /// number.
         age: Part = Part::Times(1.0);
         /// Frames that the hand passes at a time.
         walk: u32 = 300, in 1..=1_000_000_000, counts frames;
-        /// Share of them that become candidates even if they are not old, at least one.
+        /// Share of the passed frames that become candidates even if they are not old, at least one
+        /// frame.
         least: Share = Share(0.1), in Share(0.0)..=Share(1.0);
     }
 }

@@ -41,7 +41,7 @@ use crate::parts::{Adaptation, Balance};
 config! {
     /// Parameters of [`Arc`].
     pub struct ArcConfig {
-        /// Whether the target moves by real or by whole steps.
+        /// Steps of the target: real or whole numbers.
         adaptation: Adaptation = Adaptation::Real;
     }
 }

@@ -33,7 +33,7 @@ use crate::parts::{Adaptation, FrameLists, Ghosts, List, MarkHook, take_mark};
 config! {
     /// Parameters of [`Car`].
     pub struct CarConfig {
-        /// Whether the target moves by real or by whole steps.
+        /// Steps of the target: real or whole numbers.
         adaptation: Adaptation = Adaptation::Integer;
     }
 }

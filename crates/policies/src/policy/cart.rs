@@ -31,11 +31,11 @@ use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Adaptation, FrameLists, Ghosts, List, MarkHook, take_mark};
 
 choice! {
-    /// When a short-term page that was used again becomes long-term.
+    /// Condition under which a short-term page that was used again becomes long-term.
     pub enum Filter {
-        /// When |T1| ≥ min(p + 1, |B1|).
+        /// |T1| ≥ min(p + 1, |B1|).
         Min = "min",
-        /// When |T1| ≥ max(p + 1, |B1|).
+        /// |T1| ≥ max(p + 1, |B1|).
         Max = "max",
     }
 }
@@ -43,9 +43,9 @@ choice! {
 config! {
     /// Parameters of [`Cart`].
     pub struct CartConfig {
-        /// Whether the target moves by real or by whole steps.
+        /// Steps of the target: real or whole numbers.
         adaptation: Adaptation = Adaptation::Integer;
-        /// How long the first clock must be for a second use to count.
+        /// Length of the first clock from which a second use counts.
         filter: Filter = Filter::Max;
     }
 }

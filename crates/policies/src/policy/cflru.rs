@@ -39,8 +39,8 @@ use crate::parts::{Links, List};
 config! {
     /// Parameters of [`Cflru`].
     pub struct CflruConfig {
-        /// The clean-first window: how much of the pool, from the cold end, gives up clean pages
-        /// before dirty ones.
+        /// The clean-first window: the part of the pool, from the cold end, that gives up clean
+        /// pages before dirty ones.
         window: Part = Part::Times(0.1);
     }
 }

@@ -33,7 +33,7 @@ use crate::parts::mark::{MarkOn, MarkOnHit, second_chance};
 config! {
     /// Parameters of [`Clock`].
     pub struct ClockConfig {
-        /// Which events set the usage bit.
+        /// Events that set the usage bit.
         variant: MarkOn = MarkOn::Full;
     }
 }

@@ -40,13 +40,13 @@ use crate::parts::{ColdTarget, MarkHook, ProClock, ProClockOptions};
 config! {
     /// Parameters of [`ClockPro`].
     pub struct ClockProConfig {
-        /// Whether the target number of cold frames adapts; if not, it is the least one.
+        /// Adapts the target number of cold frames; otherwise the target is `cold_min`.
         adaptive: bool = true;
-        /// The least number of cold frames; two, where there is room.
+        /// Least number of cold frames; two, if there is room.
         cold_min: Part = Part::Times(0.01);
-        /// The greatest one.
+        /// Greatest number of cold frames.
         cold_max: Part = Part::Times(0.99);
-        /// Pages remembered after they left.
+        /// Pages remembered after their eviction.
         nonresident: Part = Part::Times(1.0);
     }
 }

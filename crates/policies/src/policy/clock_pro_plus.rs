@@ -33,11 +33,11 @@ use crate::parts::{ColdTarget, MarkHook, ProClock, ProClockOptions};
 config! {
     /// Parameters of [`ClockProPlus`].
     pub struct ClockProPlusConfig {
-        /// The least number of cold frames; two, where there is room.
+        /// Least number of cold frames; two, if there is room.
         cold_min: Part = Part::Times(0.01);
-        /// The greatest one.
+        /// Greatest number of cold frames.
         cold_max: Part = Part::Times(0.5);
-        /// Pages remembered after they left.
+        /// Pages remembered after their eviction.
         nonresident: Part = Part::Times(1.0);
     }
 }

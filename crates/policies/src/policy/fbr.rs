@@ -40,9 +40,10 @@ config! {
         new: Share = Share(0.25);
         /// Share of the frames in the old section, where victims are sought.
         old: Share = Share(0.6);
-        /// Counts above this are alike: the least recently used of them is evicted first.
+        /// Counts above this are treated as equal: the least recently used of their pages is
+        /// evicted first.
         c_max: u32 = 100, in 1..=65_536;
-        /// The average count beyond which all are halved.
+        /// Average count above which all counts are halved.
         a_max: u32 = 100, in 2..=u32::MAX;
     }
 }

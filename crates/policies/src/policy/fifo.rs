@@ -36,9 +36,9 @@ use crate::parts::retry::{End, Permanent};
 config! {
     /// Parameters of [`Fifo`].
     pub struct FifoConfig {
-        /// Part of the FIFO queue that is looked at before refused frames have a turn.
+        /// Part of the FIFO queue that is tried before refused frames have a turn.
         queue_checks: Part = Part::Times(0.01);
-        /// Part of the retry queue that is looked at in its turn.
+        /// Part of the retry queue that is tried in its turn.
         retry_checks: Part = Part::Times(1.0);
     }
 }

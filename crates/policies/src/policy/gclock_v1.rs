@@ -33,13 +33,13 @@ config! {
     pub struct GclockV1Config {
         /// F: the count of a page that was just loaded.
         f: u32 = 25, in 0..=1 << 30;
-        /// R: what a reference adds.
+        /// R: a reference adds it to the count.
         r: u32 = 5, in 0..=1 << 30;
-        /// S: what a pass of the hand takes.
+        /// S: each pass of the hand subtracts it.
         s: u32 = 1, in 1..=1 << 30;
-        /// Which events count as references.
+        /// Events that count as references.
         variant: CountOn = CountOn::FixFull;
-        /// What a count cannot exceed.
+        /// Upper limit of a count.
         max: u32 = u32::MAX, in 1..=u32::MAX;
     }
 }

@@ -35,11 +35,11 @@ config! {
     pub struct GclockV2Config {
         /// F: the count of a page that was just loaded.
         f: u32 = 25, in 0..=1 << 30;
-        /// R: what a reference sets the count to.
+        /// R: a reference sets the count to it.
         r: u32 = 5, in 0..=1 << 30;
-        /// S: what a pass of the hand takes.
+        /// S: each pass of the hand subtracts it.
         s: u32 = 1, in 1..=1 << 30;
-        /// Which events count as references.
+        /// Events that count as references.
         variant: CountOn = CountOn::UnfixFull;
     }
 }

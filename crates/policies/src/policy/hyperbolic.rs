@@ -48,10 +48,10 @@ const FOREVER: u32 = u32::MAX;
 config! {
     /// Parameters of [`Hyperbolic`].
     pub struct HyperbolicConfig {
-        /// Frames valued for each victim.
+        /// Frames evaluated for each victim.
         sample: u32 = 10, in 1..=64;
-        /// Frames then compared with the sample's least value where more than one is wanted; 0: a
-        /// sample for each victim.
+        /// Frames that are then compared with the sample's least value if several victims are
+        /// wanted; 0: a sample for each victim.
         candidates: u32 = 0, in 0..=65_536;
     }
 }

@@ -42,11 +42,11 @@ use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{FrameSet, Links, List, Random as Generator};
 
 choice! {
-    /// When the cooling stage is filled up.
+    /// Moment at which the cooling stage is filled up.
     pub enum Refill {
-        /// Whenever a frame is wanted.
+        /// On every request for a frame.
         Continuous = "continuous",
-        /// When a frame is wanted and the stage is less than half full.
+        /// On a request for a frame while the stage is less than half full.
         Half = "half",
     }
 }
@@ -54,12 +54,12 @@ choice! {
 config! {
     /// Parameters of [`LeanEvict`].
     pub struct LeanEvictConfig {
-        /// The cooling stage: how much of the pool is cooling, at least one frame.
+        /// The cooling stage: the part of the pool that is cooling, at least one frame.
         cooling: Part = Part::Times(0.1);
-        /// When the cooling stage is filled up.
+        /// Moment at which the cooling stage is filled up.
         refill: Refill = Refill::Continuous;
-        /// Whether a page that is hit while it cools stays in the queue and is saved at its front,
-        /// instead of at once.
+        /// Leaves a page that is hit during cooling in the queue, and saves it at the front instead
+        /// of at once.
         second_chance: bool = false;
     }
 }

@@ -30,23 +30,23 @@ use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Buckets, LateHeap, Oldest, PageMap};
 
 choice! {
-    /// The order of eviction among the pages with the least count.
+    /// Order of eviction among the pages with the least count.
     pub enum LfuTie {
-        /// The least recently used.
+        /// The least recently used page first.
         Recency = "recency",
-        /// The one in the lowest frame.
+        /// The page in the lowest frame first.
         Frame = "frame",
-        /// The most recently used.
+        /// The most recently used page first.
         Mru = "mru",
     }
 }
 
 choice! {
-    /// The span over which a page's references are counted.
+    /// Span over which a page's references are counted.
     pub enum LfuCount {
         /// References since the page was loaded.
         Cached = "cached",
-        /// All since the beginning.
+        /// All references since the beginning.
         Perfect = "perfect",
     }
 }
@@ -54,9 +54,9 @@ choice! {
 config! {
     /// Parameters of [`Lfu`].
     pub struct LfuConfig {
-        /// Which of the pages with the least count is evicted.
+        /// Order of eviction among the pages with the least count.
         tie: LfuTie = LfuTie::Recency;
-        /// Whether a page's count survives its eviction.
+        /// Fate of a page's count at its eviction: it is lost (cached) or kept (perfect).
         count: LfuCount = LfuCount::Cached;
     }
 }

@@ -31,9 +31,9 @@ use crate::parts::{Buckets, Oldest};
 config! {
     /// Parameters of [`LfuAging`].
     pub struct LfuAgingConfig {
-        /// The average count beyond which all are halved.
+        /// Average count above which all counts are halved.
         a_max: u32 = 10, in 2..=u32::MAX;
-        /// What a single count cannot exceed.
+        /// Upper limit of a single count.
         max_refs: u32 = u32::MAX, in 1..=u32::MAX;
     }
 }

@@ -33,13 +33,13 @@ use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::LateHeap;
 
 choice! {
-    /// When the age is added.
+    /// Events on which the age is added.
     pub enum AgeOn {
-        /// On every reference: key = references + age.
+        /// Every reference: key = references + age.
         Hit = "hit",
-        /// On the load only: key = age, and 1 more per hit.
+        /// Only the load: key = age, and 1 more per hit.
         Insert = "insert",
-        /// On every hit, to the old key: libCacheSim's.
+        /// Every hit, to the old key, as in libCacheSim.
         Add = "add",
     }
 }
@@ -47,7 +47,7 @@ choice! {
 config! {
     /// Parameters of [`Lfuda`].
     pub struct LfudaConfig {
-        /// When the cache's age is added to a page's key.
+        /// Events on which the cache's age is added to a page's key.
         age_on: AgeOn = AgeOn::Hit;
     }
 }

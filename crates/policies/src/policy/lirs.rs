@@ -44,9 +44,10 @@ config! {
     pub struct LirsConfig {
         /// Part of the pool for pages with a high inter-reference recency.
         hirs: Part = Part::Times(0.01);
-        /// Frames for them at least.
+        /// Least number of frames for pages with a high inter-reference recency.
         hirs_min: u32 = 2, in 1..=u32::MAX, counts frames;
-        /// Length of the stack, LIR pages included, beyond which HIR pages are dropped from it.
+        /// Length of the stack, including LIR pages, above which HIR pages are dropped from the
+        /// stack.
         stack: Part = Part::Times(1.5);
     }
 }

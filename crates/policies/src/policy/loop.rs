@@ -32,11 +32,11 @@ use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::offer_drawn;
 
 choice! {
-    /// The scope of a counter.
+    /// Scope of a counter.
     pub enum Counter {
-        /// All threads with one counter.
+        /// One counter for all threads.
         Shared = "shared",
-        /// Each thread with its own.
+        /// A counter for each thread.
         Thread = "thread",
     }
 }
@@ -44,7 +44,7 @@ choice! {
 config! {
     /// Parameters of [`Loop`].
     pub struct LoopConfig {
-        /// One counter for all threads, or one for each.
+        /// One counter for all threads, or a counter for each thread.
         counter: Counter = Counter::Shared;
     }
 }

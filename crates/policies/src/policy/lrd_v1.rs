@@ -37,7 +37,7 @@ use crate::parts::density::{Search, Tournament};
 config! {
     /// Parameters of [`LrdV1`].
     pub struct LrdV1Config {
-        /// How the least dense frame is found.
+        /// Method of finding the least dense frame.
         search: Search = Search::Tournament;
     }
 }

@@ -40,9 +40,9 @@ use crate::parts::density::{Search, Tournament};
 choice! {
     /// The effect of ageing on a count.
     pub enum Aging {
-        /// Subtracts, down to 0.
+        /// Subtracts from the count, down to 0.
         Subtract = "subtract",
-        /// Multiplies by a factor below 1, rounding down.
+        /// Multiplies the count by a factor below 1, rounding down.
         Multiply = "multiply",
     }
 }
@@ -50,13 +50,13 @@ choice! {
 config! {
     /// Parameters of [`LrdV2`].
     pub struct LrdV2Config {
-        /// How the least dense frame is found.
+        /// Method of finding the least dense frame.
         search: Search = Search::Tournament;
         /// References between two ageings, in multiples of the number of frames.
         period: u32 = 10, in 1..=1_000_000;
-        /// What ageing does to a count.
+        /// Effect of ageing on a count.
         aging: Aging = Aging::Subtract;
-        /// What is subtracted, or the factor; factors above 1 are 1.
+        /// Amount that is subtracted, or the factor; factors above 1 are 1.
         by: f64 = 10.0, in 0.0..=1e9;
     }
 }

@@ -34,9 +34,9 @@ use crate::parts::LateHeap;
 config! {
     /// Parameters of [`Lrfu`].
     pub struct LrfuConfig {
-        /// λ: how fast references lose their weight; 0 is LFU, 1 is LRU.
+        /// λ: rate at which references lose their weight; 0 is LFU, 1 is LRU.
         lambda: f64 = 0.005, in 0.0..=1.0, per reference;
-        /// References to the same page that lie no farther apart are one: a number, or a part of
+        /// Distance up to which references to the same page count as one: a number, or a part of
         /// the frames.
         correlated: Part = Part::Times(0.25);
     }

@@ -40,7 +40,7 @@ config! {
     pub struct Lru2HistoryConfig {
         /// Frames whose pages are in their correlated period.
         correlated: Part = Part::Times(0.25);
-        /// Pages that left of which the references are still known.
+        /// Evicted pages with remembered references.
         history: Part = Part::Times(0.5);
     }
 }

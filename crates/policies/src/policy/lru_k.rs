@@ -46,7 +46,7 @@ use crate::parts::kth::{Below, Period};
 choice! {
     /// The order among pages with fewer than K references.
     pub enum BelowOrder {
-        /// By load.
+        /// By time of load.
         Fifo = "fifo",
         /// By last reference.
         Lru = "lru",
@@ -84,13 +84,14 @@ impl Param for Retained {
 config! {
     /// Parameters of [`LruK`].
     pub struct LruKConfig {
-        /// References that are known of each page.
+        /// References known of each page.
         k: u8 = 2, in 1..=8;
         /// Order among pages with fewer than K references.
         below: BelowOrder = BelowOrder::Fifo;
-        /// Pages that left of which the references are still known.
+        /// Evicted pages with remembered references.
         history: Retained = Retained(Part::Count(0));
-        /// References after one to a page during which another one to it counts as the same.
+        /// References after a reference to a page during which further references to it count as
+        /// the same.
         correlated: u64 = 0, in 0..=1_000_000_000_000, counts references;
     }
 }

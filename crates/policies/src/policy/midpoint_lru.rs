@@ -40,10 +40,10 @@ use crate::parts::{Links, List, offer_in_turn};
 config! {
     /// Parameters of [`MidpointLru`].
     pub struct MidpointLruConfig {
-        /// Share of the resident pages that is the old sublist.
+        /// Share of the resident pages in the old sublist.
         old: Share = Share(0.375), in Share(0.0)..=Share(1.0);
-        /// References that must pass before another one lifts a page out of the old sublist; a part
-        /// of the pool's frames, or a number.
+        /// References that must pass before a further reference lifts a page out of the old
+        /// sublist: a part of the pool's frames, or a number.
         old_time: Part = Part::Times(0.05);
     }
 }

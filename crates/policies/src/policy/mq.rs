@@ -49,11 +49,11 @@ config! {
     pub struct MqConfig {
         /// Number of queues.
         queues: u32 = 80, in 1..=255;
-        /// Which queue a page belongs to by its count; the last one takes all higher counts.
+        /// The queue for each count; the last queue takes all higher counts.
         rank: Rank = Rank::Linear;
-        /// References without one to the page after which it sinks by one queue.
+        /// References to other pages after which a page sinks by one queue.
         life: u64 = 20_000_000, in 1..=1_u64 << 62, counts references;
-        /// Pages whose counts are remembered after they left.
+        /// Evicted pages with remembered counts.
         out: Multiple = Multiple(1.0);
     }
 }

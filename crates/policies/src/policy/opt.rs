@@ -35,7 +35,7 @@ use crate::parts::Ranking;
 config! {
     /// Parameters of [`Opt`].
     pub struct OptConfig {
-        /// Whether a page may be passed by that would be the next victim itself.
+        /// Lets a page bypass the cache if it would be the next victim itself.
         bypass: bool = false;
     }
 }

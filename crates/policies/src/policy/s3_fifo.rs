@@ -46,9 +46,9 @@ use crate::parts::{Counted, FrameLists, Ghosts, List};
 choice! {
     /// The queue for new pages while the pool fills up for the first time.
     pub enum Fill {
-        /// To the small queue.
+        /// The small queue.
         Small = "small",
-        /// To the small queue until it is full, then to the main one.
+        /// The small queue until it is full, then the main queue.
         Main = "main",
     }
 }
@@ -60,13 +60,13 @@ config! {
         small: Part = Part::Times(0.1);
         /// Pages remembered after they left the small queue.
         ghost: Part = Part::Times(0.9);
-        /// Hits in the small queue that lead to the main one.
+        /// Hits in the small queue that move a page to the main queue.
         threshold: u8 = 2, in 1..=255;
-        /// Hits counted at most.
+        /// Upper limit of counted hits.
         max: u8 = 3, in 1..=255;
-        /// Where new pages are put while the pool fills up for the first time.
+        /// Queue for new pages while the pool fills up for the first time.
         fill: Fill = Fill::Main;
-        /// More rounds in the main queue for a dirty page whose counter is 0, before it goes.
+        /// Extra rounds in the main queue for a dirty page with counter 0 before its eviction.
         dirty_rounds: u8 = 0, in 0..=15;
     }
 }

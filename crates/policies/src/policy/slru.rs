@@ -34,7 +34,7 @@ use crate::parts::{Links, List, offer_in_turn};
 config! {
     /// Parameters of [`Slru`].
     pub struct SlruConfig {
-        /// Frames that the protected segment has at most.
+        /// Maximum number of frames in the protected segment.
         protected: Part = Part::Times(0.8);
     }
 }

@@ -44,7 +44,7 @@ const BELOW: u32 = 1 << 31;
 config! {
     /// Parameters of [`SortingLruK`].
     pub struct SortingLruKConfig {
-        /// References that are known of each page.
+        /// References known of each page.
         k: u8 = 2, in 1..=4;
         /// Share of the sorted list that is consumed before it is re-sorted.
         resort: Share = Share(0.75), in Share(0.0)..=Share(1.0);

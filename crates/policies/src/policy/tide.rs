@@ -46,19 +46,19 @@ config! {
     pub struct TideConfig {
         /// Length of the small queue at the beginning, at least one frame.
         small: Part = Part::Times(0.05);
-        /// Share of the frames that the small queue never goes below.
+        /// Share of the frames below which the small queue never shrinks.
         least: Share = Share(0.01);
-        /// Share of the frames that it never goes above.
+        /// Share of the frames above which the small queue never grows.
         most: Share = Share(0.4);
         /// Pages remembered after they left the small queue.
         ghost: Part = Part::Times(0.35);
         /// Pages remembered after they left the main queue.
         main_ghost: Part = Part::Times(0.1);
-        /// Hits in the small queue that lead to the main one.
+        /// Hits in the small queue that move a page to the main queue.
         threshold: u8 = 1, in 1..=255;
-        /// Hits counted at most.
+        /// Upper limit of counted hits.
         max: u8 = 3, in 1..=255;
-        /// More rounds in the main queue for a dirty page whose counter is 0, before it goes.
+        /// Extra rounds in the main queue for a dirty page with counter 0 before its eviction.
         dirty_rounds: u8 = 3, in 0..=15;
     }
     check ordered;

@@ -85,25 +85,25 @@ impl Param for Epochs {
 config! {
     /// Parameters of [`Watt`].
     pub struct WattConfig {
-        /// Frames looked at to find the least valued one; as many as the pool has: all of them.
+        /// Frames examined to find the least valued one; the size of the pool examines all of them.
         sample: u32 = 8, in 1..=65_536;
-        /// Access timestamps kept per page; with `writes` no more than 15, one cache line.
+        /// Access timestamps kept per page; together with `writes` at most 15, one cache line.
         accesses: u32 = 8, in 1..=15;
         /// Write timestamps kept per page.
         writes: u32 = 4, in 0..=8;
         /// Epochs per replacement of the whole cache, or max: one per eviction.
         epochs: Epochs = Epochs::PerReplacement(4);
-        /// What the first-order subfrequency is multiplied by.
+        /// Factor of the first-order subfrequency.
         dampening: f64 = 0.1, in 0.0..=1.0;
-        /// How subfrequencies become a value.
+        /// Function that computes a value from the subfrequencies.
         aggregate: Aggregate = Aggregate::Max;
         /// Cost of a write in reads; 0 ignores writes.
         write_weight: f64 = 4.0, in 0.0..=1e6;
-        /// What is logged where: accesses and writes, reads and writes, or one list with a bit.
+        /// Contents of the lists: accesses and writes, reads and writes, or one list with a bit.
         log: StampLog = StampLog::Both;
-        /// Frames compared with the sample's least value where more than one is wanted.
+        /// Frames compared with the sample's least value if several victims are wanted.
         candidates: u32 = 64, in 1..=65_536;
-        /// Epochs that a stamp of the current one is old: 0 makes its page worth +∞.
+        /// Age in epochs of a timestamp of the current epoch: 0 makes its page worth +∞.
         age_from: u32 = 0, in 0..=1;
     }
     check one_line;

@@ -34,7 +34,7 @@ use crate::parts::mark::{MarkOn, MarkOnHit, second_chance};
 config! {
     /// Parameters of [`Zclock`].
     pub struct ZclockConfig {
-        /// Which events set the usage bit.
+        /// Events that set the usage bit.
         variant: MarkOn = MarkOn::Fix;
     }
 }

@@ -35,9 +35,9 @@ use crate::parts::{ColdStart, Ranking};
 choice! {
     /// The rule that names the victim.
     pub enum T2OptRule {
-        /// The one whose next read is farthest ahead (li 3.4.1).
+        /// The page with the farthest next read (li 3.4.1).
         Read = "read",
-        /// Like `Read`, but pages that are written before they are read go first.
+        /// Like `Read`, but a page that is written before it is read goes first.
         Exact = "exact",
     }
 }
@@ -45,7 +45,7 @@ choice! {
 config! {
     /// The parameters of the second tier's optimum.
     pub struct T2OptConfig {
-        /// Which page is evicted.
+        /// Rule that names the victim.
         rule: T2OptRule = T2OptRule::Read;
     }
 }

@@ -53,7 +53,7 @@ use crate::parts::{ColdStart, Ghosts, Hint, List, Position};
 config! {
     /// The parameter of [`TideIo`].
     pub struct TideIoConfig {
-        /// What a write costs, in reads.
+        /// Cost of a write, in reads.
         price: f64 = 1.0, in 0.0..=1_000_000.0;
     }
 }

@@ -49,10 +49,10 @@ pub(crate) struct Args {
     /// End after N intervals
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Append a block of text per interval; the default where there is no terminal
+    /// Append a block of text per interval; the default without a terminal
     #[arg(long)]
     plain: bool,
-    /// Append one JSON object per interval, each on a line of its own
+    /// Append one JSON object per interval, each on a separate line
     #[arg(long, conflicts_with = "plain")]
     json: bool,
 }

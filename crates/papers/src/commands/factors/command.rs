@@ -39,18 +39,18 @@ const COUNTED: u32 = 10_000;
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Policies, separated by commas. Default: all that run live, and Gilbert's variants of them
+    /// Policies, separated by commas. Default: all live policies, and Gilbert's variants of them
     #[arg(long, value_name = "POLICIES")]
     policies: Option<String>,
     /// Pools in which hits and victims are timed, in frames, separated by commas
     #[arg(long, value_delimiter = ',', default_value = "1000,100000,1000000", value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(References::FRAMES_MAX)))]
     frames: Vec<u32>,
-    /// Rounds of everything; fewer than 5 say too little of their interval
+    /// Rounds of everything; fewer than 5 are too few for an interval
     #[arg(long, default_value_t = 5, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(5..=1000))]
     rounds: u32,
-    /// Seconds after which a round of one policy's hits and victims ends, though it is not whole
+    /// Seconds after which a round of one policy's hits and victims ends, even if it is incomplete
     #[arg(long, default_value_t = 5, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(0..=3600))]
     seconds_max: u64,
@@ -58,19 +58,19 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 20, value_name = "%")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     pool: u32,
-    /// How much TPC-C is run: quick, standard or paper
+    /// Scale of TPC-C: quick, standard or paper
     #[arg(long, default_value_t = Scale::Standard, value_name = "SCALE")]
     scale: Scale,
-    /// No hit rates
+    /// Measure no hit rates
     #[arg(long)]
     no_live: bool,
-    /// Do not judge what Gilbert says of LOOP, lean eviction and quasi-FIFO
+    /// Do not judge Gilbert's claims on LOOP, lean eviction and quasi-FIFO
     #[arg(long)]
     no_corrections: bool,
-    /// Count instructions, too, if valgrind is there
+    /// Also count instructions, if valgrind is installed
     #[arg(long)]
     instructions: bool,
-    /// Seed of references, policies and turns
+    /// Seed of references, policies and order
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
     /// No live progress line
