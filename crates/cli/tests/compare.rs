@@ -116,7 +116,7 @@ fn blocks_add_up_to_the_whole_and_decide_on_one_trace() {
     let shown = lab.ok(&["compare", &blocks]);
     assert!(shown.contains("over 12 blocks") && shown.contains("block bootstrap"), "{shown}");
     assert!(shown.starts_with("lru is worse than lfu: misses × 1."), "{shown}");
-    lab.fails(&["compare", &whole], 1, "sim --blocks");
+    lab.fails(&["compare", &whole], 1, "--blocks");
 }
 
 #[test]
