@@ -36,7 +36,8 @@ impl<'ast> Visit<'ast> for Finder<'_, '_> {
 
 fn is_tuple(pattern: &Pat) -> bool {
     match pattern {
-        Pat::Tuple(_) => true,
+        // The unit holds nothing that a name could help with.
+        Pat::Tuple(tuple) => !tuple.elems.is_empty(),
         Pat::Reference(reference) => is_tuple(&reference.pat),
         Pat::Paren(paren) => is_tuple(&paren.pat),
         _ => false,
@@ -51,7 +52,7 @@ mod tests {
     #[test]
     fn tuples_of_functions_and_methods_are_found_and_closures_and_tests_are_free() {
         let text = "fn f((a, b): (u8, u8), c: u8) {}\nimpl A {\n    fn g(&self, &(a, b): &(u8, u8)) \
-                    {\n        x.map(|(a, b)| a);\n    }\n    fn h(&self, (a): u8) {}\n}\n\
+                    {\n        x.map(|(a, b)| a);\n    }\n    fn h(&self, (a): u8, (): ()) {}\n}\n\
                     #[cfg(test)]\nmod tests { fn t((a, b): (u8, u8)) {} }\n";
         let source = Source::parse("crates/a/src/x.rs", text).unwrap();
         let file = Parsed { krate: "a", source: &source, syntax: syn::parse_file(text).unwrap() };
