@@ -10,7 +10,7 @@ use crate::io::{AllocateError, WriteError};
 #[error("{0}")]
 pub struct StorageError(pub std::sync::Arc<dyn std::error::Error + Send + Sync>);
 
-/// Names the page that refers to another one, for messages.
+/// Names the referring page for messages.
 fn parent_name(parent: Option<PageId>) -> String {
     match parent {
         Some(parent) => format!("page {parent}"),
@@ -34,7 +34,7 @@ fn parent_name(parent: Option<PageId>) -> String {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
-    /// The operating system did not give the pool's memory.
+    /// The operating system did not provide the pool's memory.
     #[error("no memory for a pool of {bytes} bytes ({reason}): set a smaller memory size")]
     Memory {
         /// Bytes that were asked for.
@@ -97,7 +97,7 @@ pub enum PoolError {
         /// Bytes of the value.
         bytes: u64,
     },
-    /// The check of the calling thread ended a call that takes long, on behalf of a signal, say.
+    /// The check of the calling thread ended a long call, for example because of a signal.
     #[error("the call was interrupted; what it had changed so far stays, and nothing is half done")]
     Interrupted,
     /// The operating system could not start a thread.

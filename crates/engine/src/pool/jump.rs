@@ -30,7 +30,7 @@ pub enum Jump {
 pub enum Cold {
     /// A page must be read from storage.
     Load(Load),
-    /// This many free frames, and page ids, are needed before the next mini-transaction.
+    /// Number of free frames, and of page ids, needed before the next mini-transaction.
     Room(u32),
     /// The operation failed for good.
     Failed(PoolError),
@@ -50,7 +50,7 @@ pub struct Ordered {
 pub struct Load {
     /// The missing page.
     pub page: PageId,
-    /// The frame that holds its swip; checked again under its latch.
+    /// The frame that held its swip; checked again under its latch.
     pub parent: NonNull<FrameHeader>,
     /// The page in that frame; `None` for an anchor.
     pub parent_page: Option<PageId>,
@@ -65,8 +65,8 @@ pub struct Load {
 // `Load::parent` is an address to compare and to latch through the pool
 // that returned it, whose frames are never unmapped while the pool lives.
 impl Jump {
-    /// Returns the error of a validated swip that refers to no page: its structure did not write
-    /// the page so.
+    /// Returns the error for a validated swip that refers to no page. Its structure never writes
+    /// such a page.
     #[cold]
     pub(in crate::pool) fn null_swip(page: Option<PageId>, at: usize) -> Jump {
         let what = format!("no page is referred to at byte {at}");
