@@ -147,7 +147,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// Returns the number of evictor threads at work now, where that adapts.
+    /// Returns the number of evictor threads at work now, if their number adapts; otherwise 0.
     pub fn evictors_awake(&self) -> u32 {
         self.evictors.awake()
     }

@@ -100,9 +100,11 @@ const NO_PAGE: u64 = u64::MAX;
 
 /// A frame's header.
 ///
-/// `page`, `parent` and the state change only under the frame's own latch and, for `parent` and
-/// the step between hot and cooling, also under the parent's; all may be read at any time, as a
-/// hint that is checked under the latch.
+/// `page` and the state change only under the frame's own latch, with two exceptions: where swips
+/// are pointers, the step between hot and cooling is taken under the parent's latch, and a frame
+/// becomes free after a round of eviction without any. `parent` changes under the frame's own latch
+/// or, when a swip moves, under the latches of both parents. All three may be read at any time, as
+/// a hint that is checked under the latch.
 #[repr(C, align(64))]
 pub struct FrameHeader {
     /// Guards the page and this header.

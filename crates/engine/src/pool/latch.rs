@@ -18,9 +18,9 @@
 //! # Rules
 //!
 //! 1. The thread that holds the word exclusively may change the page and the fields of the frame
-//!    that it guards. The version grows when the hold ends, unless the holder changed nothing but
-//!    the form of swips and of its own choice keeps the version (`release_unchanged`,
-//!    `downgrade_unchanged`).
+//!    that it guards. The version grows when the hold ends, unless the holder keeps it with
+//!    `release_unchanged` or `downgrade_unchanged`. It may do so if it changed nothing, or only the
+//!    form of a swip whose page stays or has come into memory.
 //! 2. The bytes that an optimistic reader saw count only after [`Latching::validate`] returned
 //!    `true`.
 //! 3. No I/O and no waiting for a condition happens under a latch; a thread waits for a latch only

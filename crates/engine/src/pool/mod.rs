@@ -2,12 +2,12 @@
 //!
 //! [`Pool`] composes parts, each with private fields and its invariants: `Frames`, `Translation`,
 //! `Replacement`, `Evictors`, `Writeback`, `PageIds` and `RedoLog`. No part knows the pool. A flow
-//! that needs several parts is a method of the pool, in a file on top of this room, and passes one
-//! part to the other.
+//! that needs several parts is a method of the pool, in a file at the top of this folder, and
+//! passes one part to the other.
 //!
 //! # The order of locks
 //!
-//! A thread takes these from the top down. It waits for none that stands above one that it holds;
+//! A thread takes these locks from the top down. It waits for no lock above one that it holds;
 //! inside the policy host it only tries latches.
 //!
 //! 1. Latches of frames, a parent's before its child's.

@@ -9,10 +9,10 @@
 //! A thread inside the policy host only try-latches frames and does no I/O; a thread that holds
 //! latches may wait for the policy host. So there is no cycle.
 //!
-//! This file needs `unsafe`, to pair a cold half with the parameters of its hot half where that is
-//! found at run time ([`any_cold`]). Invariant: **the two stay together**. [`HostedPolicy`] has no
-//! parts that can be taken from outside the pool; the pool makes all its frames' metas by
-//! [`HitHook::fresh`] of these parameters, and shows them to this host only.
+//! This file needs `unsafe`, to pair a cold half with the parameters of its hot half where the hot
+//! half is chosen at run time ([`any_cold`]). Invariant: **the two stay together**. No part of a
+//! [`HostedPolicy`] can be taken from outside the pool. The pool creates the metas of all its
+//! frames with [`HitHook::fresh`] of these parameters, and shows them to this host only.
 
 use std::any::{Any, TypeId};
 
@@ -62,12 +62,13 @@ macro_rules! hosted {
 }
 
 impl<T: HitHook> PolicyHost<T> {
-    /// See the policy contract, as for all methods that follow.
+    /// Notifies the policy of a miss. The policy contract describes this method and those that
+    /// follow.
     pub fn miss(&self, access: &Access) -> GhostHit {
         hosted!(self, cold => cold.miss(access))
     }
 
-    /// Admits, and calls `publish` before another thread enters.
+    /// Admits a page, and calls `publish` before another thread enters.
     pub fn admit(
         &self,
         frames: Frames<'_, T>,
@@ -141,8 +142,8 @@ impl<T: HitHook> PolicyHost<T> {
     }
 
     /// Delivers a hit to a central policy, now or later, for the thread with slot `slot`; returns
-    /// whether it was not lost. `still` returns whether a frame holds a page, hot, at the time of
-    /// the delivery.
+    /// `false` if the hit was lost. `still` returns whether a frame holds a page, hot, at the time
+    /// of the delivery.
     #[inline]
     pub fn hit(
         &self,
