@@ -141,8 +141,8 @@ pub struct PoolOptions {
     pub reclamation: Reclamation,
     /// Threads that evict.
     pub evictors: EvictionMode,
-    /// Number of victims that a round of eviction looks for; evictor threads keep twice as many
-    /// frames ready. 1 evicts page by page, as a simulator does.
+    /// Number of victims that a round of eviction looks for; evictor threads keep about twice as
+    /// many frames ready. 1 evicts page by page, as a simulator does.
     pub batch: u32,
     /// `true` if a thread writes dirty pages in the background.
     pub background_writer: bool,

@@ -179,7 +179,7 @@ impl<T: HitHook> PolicyHost<T> {
         }
     }
 
-    /// Returns which end of an access counts.
+    /// Returns the end of an access that counts as the reference.
     pub fn hit_on(&self) -> HitOn {
         hosted!(self, cold => cold.hit_on())
     }
@@ -336,13 +336,13 @@ impl<T: HitHook> HostedPolicy<T> {
         self.name
     }
 
-    /// Returns whether it is open to all threads.
+    /// Returns whether the host is open to all threads.
     pub fn is_open(&self) -> bool {
         matches!(self.policy_host, PolicyHost::Open(_))
     }
 
-    /// Returns the policy as the host of hot half `U`, if that is `T`: for code that finds a policy
-    /// by its name and then learns its hot half.
+    /// Returns the hosted policy with hot half `U`, if `U` is `T`. For code that finds a policy by
+    /// its name and then learns its hot half.
     pub fn cast<U: HitHook>(self) -> Option<HostedPolicy<U>> {
         if TypeId::of::<T>() != TypeId::of::<U>() {
             return None;
