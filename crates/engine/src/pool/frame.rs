@@ -102,9 +102,9 @@ const NO_PAGE: u64 = u64::MAX;
 ///
 /// `page` and the state change only under the frame's own latch, with two exceptions: where swips
 /// are pointers, the step between hot and cooling is taken under the parent's latch, and a frame
-/// becomes free after a round of eviction without any. `parent` changes under the frame's own latch
-/// or, when a swip moves, under the latches of both parents. All three may be read at any time, as
-/// a hint that is checked under the latch.
+/// becomes free after a round of eviction without a latch. `parent` changes under the frame's own
+/// latch or, when a swip moves, under the latches of both parents. All three may be read at any
+/// time, as a hint that is checked under the latch.
 #[repr(C, align(64))]
 pub struct FrameHeader {
     /// Guards the page and this header.
@@ -266,8 +266,9 @@ impl FrameHeader {
         }
     }
 
-    /// Returns whether the page has yet to be verified against its parent. Set only with a page
-    /// table, where a page can be found although its parent was not in memory when it was loaded.
+    /// Returns whether the page has yet to be verified against its parent. The flag is set only
+    /// with a page table, where a page can be found although its parent was not in memory when it
+    /// was loaded.
     #[inline(always)]
     pub fn is_unverified(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & UNVERIFIED != 0

@@ -266,8 +266,8 @@ impl<'o, P: PageMemory> Write<'o, P> {
         // SAFETY: a frame of the pool is mapped while the pool lives, and `mtr` borrows the pool.
         let latch: &'o Latch = unsafe { &(*frame.as_ptr()).latch };
         // The processor executes ahead of an optimistic read, but not of the exchange below. The
-        // lines that are needed next are prefetched now, so that the cache misses overlap. SAFETY:
-        // each frame is followed by a page of that size, and stays mapped.
+        // lines that are needed next are prefetched now, so that the cache misses overlap.
+        // SAFETY: each frame is followed by a page of that size, and stays mapped.
         let page: View<'o> = unsafe { frame_page::view(frame, mtr.pages().page_size()) };
         page.prefetch(0, PREFETCHED);
         let patiently = |rounds| P::Latching::write_within(latch, rounds).then_some(());

@@ -18,7 +18,7 @@ pub type Try<T> = Result<T, Jump>;
 /// Reason why a mini-transaction cannot continue.
 #[derive(Debug)]
 pub enum Jump {
-    /// Another thread changed what was read, or holds a latch: start again.
+    /// Another thread changed bytes that were read, or holds a latch: start again.
     Restart,
     /// Something has to be done between mini-transactions first.
     Cold(Box<Cold>),

@@ -164,8 +164,7 @@ pub struct PoolOptions {
     /// but then all threads write one word at each reference.
     pub references_per_tick: u32,
     /// Number of restarts after which an operation that still misses a page fails. No page is held
-    /// for it until then. With `None` no operation fails, and the starvation guard holds pages
-    /// instead.
+    /// for it. With `None` no operation fails, and the starvation guard holds pages instead.
     pub attempts_max: Option<u32>,
     /// Seed of random choices.
     pub seed: u64,

@@ -41,9 +41,8 @@ pub trait Storage: Send + Sync {
     /// Returns the bytes of a page.
     fn page_size(&self) -> usize;
 
-    /// Returns whether a new version of a page is written over the old one. If not, storage keeps
-    /// the last written version of each page even if the power fails, and a log needs no images of
-    /// pages.
+    /// Returns whether a new version of a page is written over the old one. If not, storage has a
+    /// whole version of each page whenever the power fails, and a log needs no images of pages.
     fn is_in_place(&self) -> bool {
         true
     }

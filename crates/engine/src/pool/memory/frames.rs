@@ -29,8 +29,8 @@ use crate::stats::thread_slot::thread_slot;
 /// 2. A frame is on a free list exactly while its state is free and no thread has taken it. The
 ///    thread that takes it holds its latch exclusively until the frame has a page, or is given
 ///    back.
-/// 3. A frame that a page left is reused only once no thread is in an epoch up to that in which the
-///    page left, unless versions alone protect readers.
+/// 3. A frame that a page left is reused only once no thread is in the epoch in which the page
+///    left, or in an older one, unless versions alone protect readers.
 pub(crate) struct Frames {
     memory: FrameMemory,
     /// Bytes of a page, as storage has them.

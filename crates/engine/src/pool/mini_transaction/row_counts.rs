@@ -18,8 +18,8 @@
 //!    ([`RowCounts::commit`]), so that a sum over all slots is the committed count at one moment.
 //! 5. A count is not known if the store had no log when the tree was last changed. Readers then
 //!    walk the tree, and the count is learned from them ([`RowCounts::learn`]).
-//! 6. Mutexes are taken in the order of the slots, and that of `known` last. The mutexes of the
-//!    page space and of the log are taken under them.
+//! 6. Mutexes are taken in the order of the slots, and that of `known` last. Under them, records
+//!    are appended to the log, and the mutex of the page space is taken.
 
 use std::array::from_fn;
 

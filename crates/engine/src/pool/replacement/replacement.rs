@@ -223,7 +223,8 @@ impl<M: PoolStrategy> Replacement<M> {
         }
     }
 
-    /// Notifies the policy of a page that is not in memory; returns what it remembers of the page.
+    /// Notifies the policy of a page that is not in memory; returns its ghost hit, the policy's
+    /// memory of the page.
     pub(crate) fn miss(&self, access: &Access) -> GhostHit {
         self.host.miss(access)
     }
