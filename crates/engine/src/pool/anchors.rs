@@ -1,6 +1,6 @@
 //! Anchors hold the swips of roots, outside any stored page. This file needs `unsafe`.
 //!
-//! An anchor is a frame of its own, a header and a page, so that a root has a parent like any other
+//! An anchor is a frame of its own, a header and a page. A root thus has a parent like any other
 //! page: the anchor is latched, versioned and searched for swips like a page. It holds one swip and
 //! the stamp of its root, has no frame id, is never evicted and never reaches storage.
 //!

@@ -6,9 +6,10 @@
 //!
 //! The pool composes its parts; each part owns its fields and does not know the pool. The flows
 //! between parts are methods of [`Pool`] in files of their own: `resolve.rs` follows swips,
-//! `fault.rs` and `reading_ahead.rs` load pages, `free_frames.rs` and `evicting.rs` find frames and
-//! victims, `writing.rs` writes, `allocation.rs` creates and deletes pages, `moving.rs` moves them,
-//! `logging.rs` logs changes, and `pool_pages.rs` implements the interface for data structures.
+//! `fault.rs` and `reading_ahead.rs` load pages, and `free_frames.rs` and `evicting.rs` find frames
+//! and victims. `writing.rs` writes pages, `allocation.rs` creates and deletes them, `moving.rs`
+//! moves them, and `logging.rs` logs their changes. `pool_pages.rs` implements the interface for
+//! data structures.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -82,7 +82,8 @@ pub enum PoolError {
         dirty: u32,
     },
     /// The operation needs a page that this thread itself holds, in a closure that reads or changes
-    /// a value in place; or two threads each need a page that the other holds in this way.
+    /// a value in place. Also returned if two threads each need a page that the other holds in this
+    /// way.
     #[error(
         "a page stayed latched, and this thread itself holds {pages} in closures that read or \
          change values in place: do this when they have returned"

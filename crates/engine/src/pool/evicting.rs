@@ -2,12 +2,12 @@
 //! evict ahead of need.
 //!
 //! Evictor threads sleep while the number of free frames is at its target. Adaptive threads are
-//! called one by one: if one cannot keep up and the number falls further, the second is called
-//! below half of the target, the third below a quarter, and so on. With a background writer, each
-//! puts its dirty victims into the write buffer and goes on (watt 5.2). Once the free frames and
-//! the pages in the buffer reach the target, it helps to write, so the number of concurrent writes
-//! grows with the number of evictors. An evictor without work sleeps, and one without progress does
-//! not spin: after a few fruitless rounds it sleeps until it is called again.
+//! called one by one. If one cannot keep up and the number falls further, more are called: the
+//! second below half of the target, the third below a quarter, and so on. With a background writer,
+//! each puts its dirty victims into the write buffer and goes on (watt 5.2). Once the free frames
+//! and the pages in the buffer reach the target, it helps to write, so the number of concurrent
+//! writes grows with the number of evictors. An evictor without work sleeps, and one without
+//! progress does not spin: after a few fruitless rounds it sleeps until it is called again.
 //!
 //! A worker that finds no free frame calls one adaptive evictor more. If all are at work already it
 //! does not wait for them but evicts, too: so a worker never waits while it could help.

@@ -53,15 +53,15 @@ pub(crate) const IS_MODEL: bool = cfg!(feature = "model");
 pub enum State {
     /// Holds no page; is on a free list, or about to be.
     Free = 0,
-    /// Its page is being read from storage, or was read and is not attached yet. The frame is
-    /// latched exclusively all the time.
+    /// The frame's page is being read from storage, or was read and is not attached yet. The frame
+    /// is latched exclusively all the time.
     Loading = 1,
     /// Holds a page that can be reached through its swip or the page table.
     Hot = 2,
     /// Holds a page of the cooling stage; the page's next use makes it hot again.
     Cooling = 3,
-    /// Its page was evicted or deleted, and cannot be reached. The frame is put on a free list at
-    /// the end of the round of eviction, or when the write of the page is complete.
+    /// The frame's page was evicted or deleted, and cannot be reached. The frame is put on a free
+    /// list at the end of the round of eviction, or when the write of the page is complete.
     Evicted = 4,
 }
 
@@ -100,8 +100,8 @@ const NO_PAGE: u64 = u64::MAX;
 
 /// A frame's header.
 ///
-/// `page` and the state change only under the frame's own latch, with two exceptions: where swips
-/// are pointers, the step between hot and cooling is taken under the parent's latch, and a frame
+/// `page` and the state change only under the frame's own latch, with two exceptions. Where swips
+/// are pointers, the step between hot and cooling is taken under the parent's latch. A frame
 /// becomes free after a round of eviction without a latch. `parent` changes under the frame's own
 /// latch or, when a swip moves, under the latches of both parents. All three may be read at any
 /// time, as a hint that is checked under the latch.

@@ -9,12 +9,12 @@
 //! # Writers of a page
 //!
 //! [`Shared`] gives out a reference into a page, so no thread may write there while it lives. A
-//! page is written through [`Write::page_mut`] and `Write::page_mut_with_redo`; through
-//! `Frames::set_swip`, when a child is attached, evicted or cools; through `Frames::bytes`, into a
-//! frame that was free, or to set the LSN of a page that changed; and where the twin creates a
-//! page. All of these hold the frame's latch exclusively, with `latching = none`, too. Write-back
-//! only reads the page: checksum and page ids go into its copy. A frame is evicted or freed only
-//! under its exclusive latch, so a shared page also keeps its frame, without an epoch.
+//! page is written through [`Write::page_mut`] and `Write::page_mut_with_redo`. `Frames::set_swip`
+//! writes to it when a child is attached, evicted or cools. `Frames::bytes` gives access to a frame
+//! that was free, and to a page that changed, to set its LSN. The twin writes to a page that it
+//! creates. All of these hold the frame's latch exclusively, with `latching = none`, too.
+//! Write-back only reads the page: checksum and page ids go into its copy. A frame is evicted or
+//! freed only under its exclusive latch, so a shared page also keeps its frame, without an epoch.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;

@@ -1,9 +1,9 @@
 //! Early ends of a mini-transaction: restart, wait for a page, or fail.
 //!
 //! A data structure's operation is written as a mini-transaction that never blocks and never does
-//! I/O. When it meets a conflict, or a page that is not in memory, it gives up with a [`Jump`]; all
-//! its guards are dropped, its epoch is left, and only then does the pool wait or read
-//! (leanstore IV-G). Then the operation starts from scratch, with a new mini-transaction.
+//! I/O. When it meets a conflict, or a page that is not in memory, it gives up with a [`Jump`]. All
+//! its guards are dropped and its epoch is left; only then does the pool wait or read (leanstore
+//! IV-G). Then the operation starts from scratch, with a new mini-transaction.
 
 use std::ptr::NonNull;
 

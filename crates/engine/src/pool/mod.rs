@@ -60,10 +60,10 @@
 //! 4. *Use.* A reader reads raw and calls [`Read::validate`]; [`Read::upgrade`] makes it a writer,
 //!    if the page is still at the version that was read. [`Read::share`] keeps the page for a
 //!    user's closure, beyond the end of the mini-transaction.
-//! 5. *Unfix.* The guard is dropped. An optimistic reader leaves nothing behind; a shared latch is
-//!    released; a changed page gets a new version, at once, or, if the change is logged, when the
+//! 5. *Unfix.* The guard is dropped. An optimistic reader leaves nothing behind, and a shared latch
+//!    is released. A changed page gets a new version: at once or, if the change is logged, when the
 //!    record is in the log (`RedoLog::commit`, `logging.rs`).
-//! 6. *End.* The epoch is left. Only now can a frame that was given up meanwhile be reused.
+//! 6. *End.* The epoch is left. Only now can a frame that was given up since the begin be reused.
 
 pub(crate) mod allocation;
 mod anchors;

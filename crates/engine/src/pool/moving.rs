@@ -1,13 +1,13 @@
 //! Moves pages to lower ids, so that the end of a file becomes free.
 //!
 //! # How
-//! A page moves in one mini-transaction: a new page is allocated below a bound, the old one's bytes
-//! are copied behind its header, the one swip that refers to it (`pages.rs`, rule 1) is replaced,
-//! the swips in it are adopted, and the old page is freed. To other threads this looks like a
-//! merge. The parent's version and that of the old frame grow, so a thread that read either
-//! restarts. The policy is notified of a new page and of one that was dropped. The log gets one
-//! record, of no transaction, with the new page's image, the parent's change, and the old page as
-//! free. A crash leaves the page in one place, and no undo moves it back. The content of a page
+//! A page moves in one mini-transaction. A new page is allocated below a bound, and the old page's
+//! bytes are copied behind its header. The one swip that refers to the page (`pages.rs`, rule 1) is
+//! replaced, the swips in the page are adopted, and the old page is freed. To other threads this
+//! looks like a merge. The parent's version and that of the old frame grow, so a thread that read
+//! either restarts. The policy is notified of a new page and of one that was dropped. The log gets
+//! one record, of no transaction, with the new page's image, the parent's change, and the old page
+//! as free. A crash leaves the page in one place, and no undo moves it back. The content of a page
 //! stays the same, byte for byte: keys, numbers of rows, stamps of values. Only a swip remembers
 //! the place of a page for longer than a mini-transaction. A thread that loads a page in between
 //! has an in-flight load, and the mover waits for it, as it needs the page in memory.
@@ -20,7 +20,7 @@
 //! A [`Walk`] goes through a structure from its root, parents before children, and remembers its
 //! place as a path: which child of the root, which child of that, and so on. Nothing is held
 //! between two steps. Other threads change the structure in between, so a path may lead elsewhere
-//! afterwards, and pages may be passed over or seen twice: the caller asks the page store whether
+//! afterwards, and pages may be passed over or seen twice. The caller asks the page store whether
 //! pages are left behind the bound, and walks again.
 //!
 //! A child is loaded only if it is to move, or may have children of its own. The ids of other

@@ -43,10 +43,10 @@ pub enum EvictionMode {
     /// The thread that needs a frame; dirty pages are written in the background.
     #[default]
     Worker,
-    /// This number of threads, which keep some frames free ahead of need; they sleep while there
+    /// A fixed number of threads, which keep some frames free ahead of need, and sleep while there
     /// are enough.
     Threads(NonZeroU32),
-    /// At most this number of threads, no more of them awake than demand asks for. A thread that
+    /// A greatest number of threads, no more of them awake than demand asks for. A thread that
     /// needs a frame while all of them are at work evicts, too.
     Adaptive(NonZeroU32),
 }

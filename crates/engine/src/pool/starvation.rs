@@ -2,7 +2,7 @@
 //! that it needs in memory together.
 //!
 //! An operation needs a path, and it loads a missing page outside of any mini-transaction. Under
-//! most policies a page that was just loaded stays for a while. Under some it is the next victim:
+//! most policies a page that was just loaded stays for a while. Under some it is the next victim.
 //! FILO and MRU evict the inner node for its leaf and the leaf for its inner node, for ever
 //! (gilbert 1.3.4 found that they stall in small pools). So an operation that has restarted
 //! [`PATIENCE`] times is *starving*: every page that it loads from then on is held, that is,

@@ -82,8 +82,9 @@ impl<M: PoolStrategy> Pool<M> {
         Ok(written)
     }
 
-    /// Returns a bound of the log below which no page in memory needs it: the least recLSN of all
-    /// pages that are dirty or being written, and not beyond the tail of the log as it is now.
+    /// Returns a bound of the log below which no page in memory needs it. The bound is the least
+    /// recLSN of all pages that are dirty or being written, and at most the tail of the log as it
+    /// is now.
     pub fn redo_bound(&self) -> Lsn {
         let mut bound = self.redo.tail();
         // A frame that is handed out from now on becomes dirty behind this bound.

@@ -171,7 +171,7 @@ pub(in crate::pool) struct PendingChanges(RefCell<Option<Box<ChangeSet>>>);
 impl PendingChanges {
     #[inline(always)]
     pub(in crate::pool) fn is_empty(&self) -> bool {
-        // It is not borrowed between two calls.
+        // The cell is not borrowed between two calls.
         self.0.try_borrow().is_ok_and(|changes| changes.is_none())
     }
 

@@ -7,7 +7,7 @@
 //! 2. One record covers all changes of a mini-transaction. It leaves a sound structure behind
 //!    (`pool/pages.rs`, rule 2), so any prefix of the log recovers to a sound structure, too.
 //! 3. The first record about a page that is new holds all of it. Where pages are written in place,
-//!    so does the first record about a page that was clean: recovery then needs no page from
+//!    so does the first record about a page that was clean. Recovery then needs no page from
 //!    storage, and a page that a write tore does no harm. Where pages are written out of place,
 //!    storage has the version of each page that the durable page map refers to, and redo begins
 //!    with that version.

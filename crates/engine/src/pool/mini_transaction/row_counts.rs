@@ -55,9 +55,9 @@ pub struct HeldSlot<'c>(MutexGuard<'c, Slot>);
 /// The number of entries of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowCount {
-    /// With uncommitted changes.
+    /// Number of entries with uncommitted changes.
     pub all: u64,
-    /// Without uncommitted changes.
+    /// Number of entries without uncommitted changes.
     pub committed: u64,
 }
 

@@ -5,9 +5,9 @@
 //! durable. One mutex puts all of them in order. Its cost is negligible beside a read or a write,
 //! and it is not taken while nothing is recorded.
 //!
-//! The order is right for each page: a write is noted before its frame can be evicted, so before
-//! the page can be read again, and a read before a thread sees the page. Between pages it is
-//! the order in which storage completed them.
+//! The order is right for each page. A write is recorded before its frame can be evicted, and so
+//! before the page can be read again. A read is recorded before a thread sees the page. Between
+//! pages it is the order in which storage completed them.
 //!
 //! Memory is one batch, and one bit per page, set if the page was written since the last dsync.
 

@@ -140,8 +140,8 @@ impl Evictors {
     }
 
     /// Runs an evictor thread until `is_over`. `is_short` returns whether frames are to be made
-    /// free, `work_off` makes them free and returns whether there are enough then; `took_frame` is
-    /// called when a frame may have been taken by a thread that did not call.
+    /// free. `work_off` makes them free, and returns whether there are then enough. `took_frame` is
+    /// called when a thread that did not call may have taken a frame.
     pub(crate) fn run(
         &self,
         frames: &Frames,

@@ -248,7 +248,7 @@ pub enum HostingError {
     /// A parameter that the policy does not have, or a value that it does not take.
     #[error(transparent)]
     Param(#[from] ParamError),
-    /// Its state does not fit into a frame's line.
+    /// The policy's state does not fit into a frame's line.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
 }

@@ -2,10 +2,10 @@
 //!
 //! A scan with the hint (`as_scan`) loads pages that may never be referenced otherwise. Their
 //! frames are remembered in the order in which the pages were loaded, and taken before the policy
-//! is asked for a victim (leanstore IV-I: pages that scans load begin as candidates for eviction,
-//! and no hot page has to be evicted for them). A reference that is not from a scan makes the page
-//! a page like any other. To the policy such an eviction is a `forget`, as of a deleted page: the
-//! policy keeps no ghost, and a clock of evictions does not advance.
+//! is asked for a victim. In leanstore IV-I, too, pages that scans load begin as candidates for
+//! eviction, so that no hot page has to be evicted for them. A reference that is not from a scan
+//! makes the page a page like any other. To the policy such an eviction is a `forget`, as of a
+//! deleted page: the policy keeps no ghost, and a clock of evictions does not advance.
 
 use std::collections::VecDeque;
 

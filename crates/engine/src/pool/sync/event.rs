@@ -4,10 +4,10 @@
 //! without a sleeper must not be a system call.
 //!
 //! # Invariant
-//! A sleeper counts itself before it looks for a reason to stay awake, a signaller creates the
-//! reason before it reads the count, and a fence is between the two steps on either side: at least
-//! one of them sees the other. A signaller that saw a sleeper takes the lock, so that it signals
-//! after the sleeper began to wait, or before it looked.
+//! A sleeper counts itself before it looks for a reason to stay awake. A signaller creates the
+//! reason before it reads the count. On either side a fence is between the two steps, so at least
+//! one of the threads sees the other. A signaller that saw a sleeper takes the lock, so that it
+//! signals after the sleeper began to wait, or before it looked.
 
 use std::time::Duration;
 

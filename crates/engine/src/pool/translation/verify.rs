@@ -5,13 +5,13 @@
 //! ([`Kind::verify_child`](crate::pool::Kind::verify_child)), under the parent's exclusive latch,
 //! before it can be reached: by its loader, or by the thread that attaches a ready page. A page
 //! that does not fit is dropped, and the operation fails with an error that names both pages. A
-//! page that is free as of the end of the log fails in the same way: it holds its content from the
+//! page that is free as of the end of the log fails in the same way. It holds its content from the
 //! time when it was freed, and belonged to its parent then.
 //!
 //! With a page table, a page can be reached as soon as it is loaded, even if its parent is no
 //! longer in memory. A pool that waited for the parent would be of another kind than the one that
 //! is compared with ours. A page that was loaded without its parent is marked, and verified by the
-//! first thread that finds it; a page that does not fit stays marked, and is not read, until it is
+//! first thread that finds it. A page that does not fit stays marked, and is not read, until it is
 //! evicted.
 
 use std::ptr::NonNull;

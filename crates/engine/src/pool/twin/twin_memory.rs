@@ -1,9 +1,9 @@
 //! The twin's memory: frames one after the other, in chunks that are freed only with the twin. This
 //! file needs `unsafe`.
 //!
-//! Chunks are plain memory, or shared mappings of a file. With a file, data that outgrow memory are
-//! paged by the operating system itself, without a swap device: under a memory limit the kernel
-//! writes pages of the file out and reads them again as it sees fit (leanstore V-C, fig. 9).
+//! Chunks are plain memory, or shared mappings of a file. With a file, the operating system itself
+//! pages data that outgrow memory, without a swap device. Under a memory limit the kernel writes
+//! pages of the file out and reads them again as it sees fit (leanstore V-C, fig. 9).
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::fs::File;

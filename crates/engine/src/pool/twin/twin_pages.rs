@@ -55,7 +55,7 @@ impl<L: Latching> Twin<L> {
     }
 
     /// Returns memory of shared mappings of a new file in `folder`, which has no name and is
-    /// deleted with the twin: under a memory limit the operating system pages it in and out
+    /// deleted with the twin. Under a memory limit the operating system pages it in and out
     /// (leanstore V-C).
     ///
     /// # Errors
