@@ -72,7 +72,7 @@ pub enum PoolError {
     TooSmall {
         /// Frames asked for.
         frames: u32,
-        /// The least number.
+        /// Least number of frames.
         least: u32,
     },
     /// Dirty pages could not be latched for writing, because operations were running.
@@ -138,12 +138,13 @@ pub enum PoolError {
     Misfit {
         /// The page.
         page: PageId,
-        /// The page that refers to it; `None`: it is the root of its structure.
+        /// The page that refers to it; `None` if it is the root of its structure.
         parent: Option<PageId>,
         /// The mismatch, in words.
         what: String,
     },
-    /// A page does not fit the requirements of its parent.
+    /// A page has content that its structure never writes: a reference to no page, say, or content
+    /// that does not fit its parent.
     #[error("page {page} does not fit its parent ({what}): run `check` on the store")]
     Corrupt {
         /// The page.

@@ -7,7 +7,8 @@
 //! each puts its dirty victims into the write buffer and goes on (watt 5.2). Once the free frames
 //! and the pages in the buffer reach the target, it helps to write, so the number of concurrent
 //! writes grows with the number of evictors. An evictor without work sleeps, and one without
-//! progress does not spin: after a few fruitless rounds it sleeps until it is called again.
+//! progress does not spin: it naps after each fruitless round, and after a few an adaptive one
+//! sleeps until it is called again.
 //!
 //! A worker that finds no free frame calls one adaptive evictor more. If all are at work already it
 //! does not wait for them but evicts, too: so a worker never waits while it could help.
@@ -34,7 +35,7 @@ use crate::pool::replacement::eviction::{Reach, Victims};
 use crate::pool::translation::in_flight::Arrived;
 use crate::stats::counters::Counter;
 
-/// Rounds without any progress after which an evictor sleeps.
+/// Number of rounds without any progress after which an evictor gives up.
 const FRUITLESS_MAX: u32 = 8;
 
 /// Result of evicting.

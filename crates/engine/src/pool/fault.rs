@@ -30,7 +30,7 @@ use crate::stats::thread_slot::thread_slot;
 /// an eviction.
 pub(crate) const FRAMES_KEPT: u32 = 4;
 
-/// Divisor of the number of frames: pages read ahead may take that share until a thread needs them.
+/// Pages read ahead may take one frame in this many until a thread needs them.
 pub(crate) const AHEAD_PART: usize = 8;
 
 /// Result of an order to read a page ahead of its use.

@@ -116,7 +116,7 @@ pub struct FrameHeader {
     /// Next frame in a chain of the page table.
     pub next: AtomicU32,
     _line0: [u32; 7],
-    /// Global epoch at which the page was unswizzled or deleted (leanstore IV-G).
+    /// Not used: the free lists hold the epochs in which frames were given up (leanstore IV-G).
     pub epoch: AtomicU64,
     /// See [`FrameHeader::rec_lsn`].
     rec_lsn: AtomicU64,

@@ -52,7 +52,7 @@ fn await_latch<P: PageMemory, T>(pages: &P, attempt: impl Fn(u32) -> Option<T>) 
 
 type Token<P> = <<P as PageMemory>::Latching as Latching>::Token;
 
-/// The right to read a page. The pool's [`Latching`] makes it optimistic, a shared hold, or
+/// The right to read a page. The pool's `Latching` makes it optimistic, a shared hold, or
 /// unprotected.
 pub struct Read<'o, P: PageMemory> {
     mtr: &'o MiniTransaction<'o, P>,
@@ -230,8 +230,8 @@ impl Drop for Shared<'_> {
 
 /// The right to change a page: its frame is latched exclusively until the guard is dropped.
 ///
-/// Readers have to start again only if the page was changed: a guard whose page was never borrowed
-/// mutably leaves the version as it was.
+/// Readers have to start again only if the page was changed: a guard that never gave out its page
+/// through [`Write::page_mut`] or `page_mut_with_redo` leaves the version as it was.
 pub struct Write<'o, P: PageMemory> {
     mtr: &'o MiniTransaction<'o, P>,
     frame: NonNull<FrameHeader>,

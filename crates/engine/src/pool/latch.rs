@@ -242,7 +242,7 @@ impl Latch {
         upgraded
     }
 
-    /// Returns the version, even while the word is held. It cannot change under a holder.
+    /// Returns the version, even while the word is held. The version cannot change under a holder.
     #[inline]
     pub fn version_held(&self) -> u64 {
         self.0.load(Ordering::Relaxed) & VERSION_MASK

@@ -15,7 +15,8 @@
 //! 3. The mutex of the table of in-flight I/O.
 //! 4. The latch of a bucket of the page table.
 //! 5. One mutex of free lists, write buffer, deferred deletions, sync list, read orders or page
-//!    ids; or that of the page space, under which a record is appended to the log.
+//!    ids; or that of a slot of the row counts, then that of the page space, under which a record
+//!    is appended to the log.
 //!
 //! # The life of a page in memory
 //!

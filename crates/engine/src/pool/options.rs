@@ -46,13 +46,13 @@ pub enum EvictionMode {
     /// A fixed number of threads, which keep some frames free ahead of need, and sleep while there
     /// are enough.
     Threads(NonZeroU32),
-    /// A greatest number of threads, no more of them awake than demand asks for. A thread that
+    /// Up to this number of threads, no more of them awake than demand asks for. A thread that
     /// needs a frame while all of them are at work evicts, too.
     Adaptive(NonZeroU32),
 }
 
 impl EvictionMode {
-    /// Returns `threads` evictor threads, at least one.
+    /// Returns the mode with `threads` evictor threads, at least one.
     ///
     /// ```
     /// use millpond::EvictionMode;
@@ -62,7 +62,7 @@ impl EvictionMode {
         EvictionMode::Threads(NonZeroU32::new(threads).unwrap_or(NonZeroU32::MIN))
     }
 
-    /// Returns at most `most` evictor threads, at least one.
+    /// Returns the mode with up to `most` evictor threads, at least one.
     ///
     /// ```
     /// use millpond::EvictionMode;

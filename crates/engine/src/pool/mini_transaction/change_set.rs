@@ -22,7 +22,7 @@ pub enum Actor {
     /// The mini-transaction itself: its changes are never undone.
     #[default]
     Itself,
-    /// A transaction, whose last record is `prev` (0: none).
+    /// A transaction, whose last record is `prev`, or 0 if there is none.
     Transaction {
         /// Id of the transaction, not 0.
         tx: u64,
@@ -35,7 +35,7 @@ pub enum Actor {
         tx: u64,
         /// Start of the transaction's last record.
         prev: Lsn,
-        /// The record to undo next; 0: none.
+        /// The record to undo next, or 0 if there is none.
         next: Lsn,
     },
 }
@@ -45,8 +45,8 @@ enum ChangeKind {
     /// All of the page is logged: it is new, or was clean and will be written in place (rule 3).
     Image,
     /// The page changed as these physiological redo records describe, in their order. If `before`
-    /// is set, it then changed further, and only its bytes show that: `before` is a copy of the
-    /// page from between, and no record follows.
+    /// is set, the page then changed once more, and only its bytes show that change. `before` is a
+    /// copy of the page from just before it, and no record follows.
     Redo { records: RedoRecords, before: Option<Range<usize>> },
     /// The page was freed.
     Freed,

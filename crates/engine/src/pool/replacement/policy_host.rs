@@ -12,7 +12,8 @@
 //! This file needs `unsafe`, to pair a cold half with the parameters of its hot half where the hot
 //! half is chosen at run time ([`any_cold`]). Invariant: **the two stay together**. No part of a
 //! [`HostedPolicy`] can be taken from outside the pool. The pool creates the metas of all its
-//! frames with [`HitHook::fresh`] of these parameters, and shows them to this host only.
+//! frames with [`HitHook::fresh`] of these parameters, or leaves them zero where zeros are such
+//! metas, and shows them to this host only.
 
 use std::any::{Any, TypeId};
 

@@ -3,15 +3,16 @@
 //! An in-flight load begins when the first thread finds a page missing, and ends when the page can
 //! be reached through its swip or the page table. In between it is *loading* (other threads that
 //! need the page wait) or *ready*: loaded, but not attached, because it was prefetched, or because
-//! its parent had changed when the load was complete. The next thread that needs a ready page
-//! attaches it. With page cleaners, a victim is *standing by* in li's free list until a thread
-//! needs the page or a frame. It is still in memory, and clean, but nothing refers to its frame.
+//! its parent had changed or was latched when the load was complete. The next thread that needs a
+//! ready page attaches it. With page cleaners, a victim is *standing by* in li's free list until a
+//! thread needs the page or a frame. It is still in memory, and clean, but nothing refers to its
+//! frame.
 //!
 //! # Invariants
 //! 1. A page that is in memory and can be reached has no in-flight load, with two exceptions. One
 //!    is the moment in which it is attached, when its parent is latched exclusively. The other is
 //!    the round of eviction that makes it stand by.
-//! 2. An in-flight load begins only while the table's mutex is held and the page's swip is seen,
+//! 2. A load from storage begins only while the table's mutex is held and the page's swip is seen,
 //!    validated, in its evicted form. Hence no page is in memory twice.
 
 use std::collections::{HashMap, HashSet, VecDeque};
