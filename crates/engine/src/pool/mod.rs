@@ -1,9 +1,9 @@
 //! The buffer pool: frames, latches, translation, replacement, write-back.
 //!
 //! [`Pool`] composes parts, each with private fields and its invariants: `Frames`, `Translation`,
-//! `Replacement`, `Evictors`, `Writeback`, `PageIds` and `RedoLog`. No part knows the pool. A flow
-//! that needs several parts is a method of the pool, in a file at the top of this folder, and
-//! passes one part to the other.
+//! `Replacement`, `Evictors`, `Writeback`, `PageIds`, `Anchors` and `RedoLog`. No part knows the
+//! pool. A flow that needs several parts is a method of the pool, in a file at the top of this
+//! folder, and passes one part to the other.
 //!
 //! # The order of locks
 //!
