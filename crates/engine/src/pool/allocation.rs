@@ -1,10 +1,11 @@
-//! Pages that are created and deleted. This file needs `unsafe`.
+//! Creation and deletion of pages. This file needs `unsafe`.
 //!
-//! Nothing here waits: it runs under latches. A new page needs a free frame and a page id that was
-//! allocated ahead; where one is missing, the mini-transaction ends with [`Jump::room`].
+//! The code here runs under latches, so it never waits. A new page needs a free frame and a page id
+//! that was allocated ahead. If either is missing, `fresh_page` returns [`Jump::room`], which ends
+//! the mini-transaction, and `allocate_below` returns a `Lacking`.
 //!
-//! A page that is deleted while it is being written is gone at once, for readers and the policy,
-//! but its frame and its id are freed only when the write is complete ([`Pool::reap`]).
+//! A page can be deleted while it is being written. Readers and the policy lose it at once; its
+//! frame and its id are freed only when the write is complete ([`Pool::reap`]).
 
 use std::ptr::NonNull;
 
@@ -21,12 +22,12 @@ use crate::pool::options::PoolStrategy;
 use crate::pool::pages::NewPage;
 use crate::stats::counters::Counter;
 
-/// Resource that is missing to create a page at a low place.
+/// Resource that is missing to create a page with an id below a bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lacking {
-    /// There is no free page before that place.
+    /// No page id below the bound is free.
     Id,
-    /// There is no free frame.
+    /// No frame is free.
     Frame,
 }
 
@@ -43,7 +44,7 @@ fn kind_of(page_type: PageType) -> PageKind {
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Creates a page in a frame, which it returns latched exclusively.
+    /// Creates a page and returns its frame, latched exclusively.
     pub(crate) fn fresh_page(&self, new: NewPage) -> Try<NonNull<FrameHeader>> {
         /// Frames and page ids that a split of a whole path may need.
         const ROOM: u32 = 6;
@@ -79,7 +80,7 @@ impl<M: PoolStrategy> Pool<M> {
         Ok(unsafe { Write::held(mtr, frame) }.log_new())
     }
 
-    /// Makes the free `frame`, which is latched exclusively, the new page `id`.
+    /// Initialises and admits the new page `id` in the free `frame`, which is latched exclusively.
     fn begin_page(&self, frame: NonNull<FrameHeader>, id: PageId, new: NewPage) {
         let header = self.frames.header(frame);
         debug_assert_eq!(header.state(), State::Free, "a new page gets a free frame");
@@ -131,7 +132,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.finish_free(frame, page);
     }
 
-    /// Takes the last steps of [`Pool::free_page`], when no write is under way.
+    /// Takes the last steps of [`Pool::free_page`], once no write of the page is under way.
     fn finish_free(&self, frame: NonNull<FrameHeader>, page: PageId) {
         let header = self.frames.header(frame);
         debug_assert_eq!(header.page(), Some(page), "a deferred page keeps its frame");

@@ -1,8 +1,8 @@
-//! Anchors hold the swips of roots, outside any page. This file needs `unsafe`.
+//! Anchors hold the swips of roots, outside any stored page. This file needs `unsafe`.
 //!
-//! An anchor is a frame of its own, a header and a page, so that a root has a parent like any other
-//! page: it is latched, versioned and searched for swips in the same way. It holds one swip and the
-//! stamp of its root, has no frame id, is never evicted and never reaches storage.
+//! An anchor is a frame of its own, a header and a page. A root thus has a parent like any other
+//! page: the anchor is latched, versioned and searched for swips like a page. It holds one swip and
+//! the stamp of its root, has no frame id, is never evicted and never reaches storage.
 //!
 //! A transaction has an anchor for each large value that it replaced or removed, perhaps a hundred
 //! thousand. Such anchors take 16 bytes each, and share pages with others of the same structure and
@@ -23,13 +23,13 @@ use crate::pool::memory::frame_page;
 use crate::pool::swip::Swip;
 use crate::pool::sync::locked::locked;
 
-/// Holds the swip of a structure's root, outside any page; a parent like any other.
+/// Parent of a structure's root: holds the root's swip outside any stored page.
 ///
 /// Valid only with the [`Pages`](super::pages::Pages) that returned it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Anchor {
     pub(crate) frame: NonNull<FrameHeader>,
-    /// Byte offset of the swip in the anchor's page; the stamp of the root is behind it.
+    /// Byte offset of the swip in the anchor's page; the stamp of the root follows it.
     at: u32,
 }
 
@@ -59,13 +59,13 @@ impl Anchor {
     }
 }
 
-// SAFETY: an anchor is an address inside memory that the pool keeps until it is dropped; what is
+// SAFETY: an anchor is an address inside memory that the pool keeps until it is dropped; the page
 // behind it is reached only through guards.
 unsafe impl Send for Anchor {}
 // SAFETY: as above.
 unsafe impl Sync for Anchor {}
 
-/// The memory of an anchor, of the layout of [`Anchors`] that allocated it.
+/// Memory of an anchor, allocated with the layout that [`Anchors`] holds.
 struct AnchorMemory(NonNull<FrameHeader>);
 
 // SAFETY: an address that the pool owns, reached through latches.
@@ -74,12 +74,12 @@ unsafe impl Send for AnchorMemory {}
 /// The anchors of a pool.
 pub(crate) struct Anchors {
     page_size: usize,
-    /// A header and a page of `page_size` bytes, as aligned as a frame.
+    /// Layout of a header and a page of `page_size` bytes, aligned like a frame.
     layout: Layout,
     /// Anchors in use by a structure, each at most once.
     used: Mutex<Vec<AnchorMemory>>,
-    /// Released anchors. They are reused, and their memory stays until the pool is dropped: a late
-    /// reader may still look at one, and finds that its version changed.
+    /// Released anchors, to be reused. Their memory stays until the pool is dropped: a late reader
+    /// may still read a released anchor, and then finds that its version changed.
     released: Mutex<Vec<AnchorMemory>>,
     shared: Mutex<SharedPages>,
 }
@@ -87,9 +87,9 @@ pub(crate) struct Anchors {
 /// Pages that anchors share; each belongs to one owner and one thread's slot.
 #[derive(Default)]
 struct SharedPages {
-    /// By the address of their frame.
+    /// Pages by the address of their frame.
     pages: HashMap<usize, SharedPage>,
-    /// The page of an owner and a thread from which anchors are taken.
+    /// For each owner and thread slot, the page from which anchors are taken.
     open: HashMap<(u32, usize), SharedFrame>,
 }
 
@@ -102,7 +102,7 @@ unsafe impl Send for SharedFrame {}
 
 struct SharedPage {
     of: (u32, usize),
-    /// Positions of free anchors.
+    /// Byte offsets of free anchors.
     free: Vec<u16>,
     used: usize,
 }
@@ -129,8 +129,8 @@ impl Anchors {
         self.take_page(word, PageHeader::of_anchor(owner))
     }
 
-    /// Returns an anchor of the structure `owner` with nothing below it, for the thread with slot
-    /// `thread`. It shares its page.
+    /// Returns an anchor of the structure `owner` that shares its page and has no root yet, for the
+    /// thread with slot `thread`.
     ///
     /// # Errors
     /// [`PoolError::Memory`] if no memory is left.
@@ -168,7 +168,7 @@ impl Anchors {
         Ok(Anchor::at(frame, place.into()))
     }
 
-    /// Releases an anchor that shares its page; `false` if it does not share one.
+    /// Releases an anchor that shares its page; returns `false` if it does not share one.
     fn release_shared(&self, anchor: Anchor) -> bool {
         let mut shared = locked(&self.shared);
         let SharedPages { pages, open } = &mut *shared;

@@ -1,15 +1,15 @@
 //! Borrowed pages: pages that a thread keeps from changing while the user's own code reads them.
 //!
-//! Such code may call the store again, and that call may need the very page that it reads. Only the
-//! thread itself could release that page, so it would wait for ever. So each thread counts how many
-//! pages its closures have borrowed, and an operation that restarts again and again on a thread
-//! with such pages ends with [`PoolError::Held`]. Two threads that each read a page, and want to
-//! write the other's, end in the same way.
+//! Such code may call the store again, and that call may need the page that the code reads. Only
+//! the thread itself could release the page, so the call would wait for ever. Each thread therefore
+//! counts the pages that its closures have borrowed. An operation that restarts again and again on
+//! a thread with borrowed pages ends with [`PoolError::Held`]. Two threads that each read a page
+//! and want to write the other's page end in the same way.
 //!
 //! The count is read only after [`PATIENT`] restarts in a row. A latch that another thread holds is
-//! released within a microsecond, or, if its holder lost its processor, within some milliseconds:
-//! hence the naps before an operation is given up. Where there are more threads than processors,
-//! each restart before the naps costs a time slice of every other one, so they are not many.
+//! released within a microsecond, or within some milliseconds if its holder lost its processor.
+//! That is why an operation naps before it gives up. With more threads than processors, each
+//! restart before the naps costs a time slice of every other thread, so those restarts are few.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -18,9 +18,9 @@ use std::time::Duration;
 use crate::pool::error::PoolError;
 use crate::pool::frame::IS_MODEL;
 
-/// Restarts in a row after which the thread's own borrowed pages count.
+/// Number of restarts in a row before the pages that the thread has borrowed are considered.
 const PATIENT: u32 = 100;
-/// Restarts after that, with a nap before each, until the operation is given up.
+/// Number of further restarts, with a nap before each, before the operation gives up.
 const NAPS: u32 = if IS_MODEL { 100 } else { 250 };
 const NAP: Duration = Duration::from_millis(1);
 
@@ -38,7 +38,7 @@ shuttle::thread_local! {
     static BORROWED: Cell<u32> = Cell::new(0);
 }
 
-/// One page that this thread keeps from changing while the user's code runs.
+/// Borrow of one page, which this thread keeps from changing while the user's code runs.
 pub(crate) struct BorrowedPage {
     /// Ties the borrow to the thread that began it.
     _thread: PhantomData<*const ()>,
@@ -70,7 +70,7 @@ pub(crate) fn pages_borrowed() -> u32 {
 /// Waits before an operation that met a conflict restarts, the `attempt`th time.
 ///
 /// # Errors
-/// [`PoolError::Held`] if the operation would never end.
+/// [`PoolError::Held`] if the operation might never end.
 pub(crate) fn back_off(attempt: u32) -> Result<(), PoolError> {
     if attempt < 4 && !IS_MODEL {
         // Conflicts end within a microsecond, unless a holder lost its processor.
@@ -93,7 +93,7 @@ fn nap() {
     }
 }
 
-/// Calls `attempt` until it returns a value, backing off as an operation of this thread would.
+/// Calls `attempt` until it returns a value; between calls it backs off like an operation.
 ///
 /// # Errors
 /// [`PoolError::Held`].

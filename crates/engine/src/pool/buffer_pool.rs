@@ -1,15 +1,15 @@
 //! The pool type and its parts.
 //!
-//! One type for every strategy: translation, latching and the policy's hot half are types
-//! ([`PoolStrategy`]), so that each combination is compiled for itself and a run pays only for what
-//! it names. `store/combinations.rs` lists the combinations that exist.
+//! One generic type serves every strategy. [`PoolStrategy`] chooses translation, latching and the
+//! policy's hot half at compile time, so a run pays only for the parts that it names.
+//! `store/combinations.rs` lists the combinations that exist.
 //!
-//! The pool composes its parts; each owns its fields and knows no pool. The flows between parts are
-//! methods of [`Pool`] in files of their own: `resolve.rs` follows swips, `fault.rs` and
-//! `reading_ahead.rs` load pages, `free_frames.rs` and `evicting.rs` find frames and victims,
-//! `writing.rs` writes, `allocation.rs` creates and deletes pages, `moving.rs` moves them,
-//! `logging.rs` logs changes, and `pool_pages.rs` implements the interface that data structures
-//! see.
+//! The pool composes its parts; each part owns its fields and does not know the pool. The flows
+//! between parts are methods of [`Pool`] in files of their own: `resolve.rs` follows swips,
+//! `fault.rs` and `reading_ahead.rs` load pages, and `free_frames.rs` and `evicting.rs` find frames
+//! and victims. `writing.rs` writes pages, `allocation.rs` creates and deletes them, `moving.rs`
+//! moves them, and `logging.rs` logs their changes. `pool_pages.rs` implements the interface for
+//! data structures.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,9 +43,9 @@ use crate::stats::histogram::Latencies;
 /// The buffer pool.
 pub struct Pool<M: PoolStrategy> {
     // Read, or may be read, by each reference to a page.
-    /// The memory of all frames, and those without a page.
+    /// Memory of all frames, and the lists of free frames.
     pub(in crate::pool) frames: Frames,
-    /// Chooses the pages that leave.
+    /// Chooses the pages to evict.
     pub(in crate::pool) replacement: Replacement<M>,
     pub(in crate::pool) statistics: Statistics,
     /// Finds the frames of pages, and loads pages.
@@ -113,7 +113,8 @@ impl<M: PoolStrategy> Pool<M> {
         self
     }
 
-    /// Registers `kind` to find the swips of pages of type `page_type`; the first call counts.
+    /// Registers `kind` to find the swips of pages of type `page_type`; only the first call for a
+    /// type has an effect.
     pub fn register(&self, page_type: PageType, kind: &'static dyn Kind) {
         self.translation.kinds().register(page_type, kind);
     }
@@ -123,7 +124,7 @@ impl<M: PoolStrategy> Pool<M> {
         &self.ids
     }
 
-    /// Makes writes to frames fatal, or allows them again. A test proves with it that reads write
+    /// Makes writes to frames fatal, or allows them again. Tests use it to prove that reads write
     /// to no frame.
     ///
     /// # Errors
@@ -147,7 +148,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// Returns the number of evictor threads at work now, where that adapts.
+    /// Returns the number of evictor threads at work now, if their number adapts; otherwise 0.
     pub fn evictors_awake(&self) -> u32 {
         self.evictors.awake()
     }
@@ -192,7 +193,8 @@ impl<M: PoolStrategy> Pool<M> {
         self.frames.memory().header(id)
     }
 
-    /// Returns the frames that hold a page, in order: for checks, when nothing else runs.
+    /// Returns the frames that hold a page, in ascending order. For checks, while nothing else
+    /// runs.
     pub fn resident(&self) -> Vec<FrameId> {
         let headers = self.frames.headers();
         let held = headers.filter(|(_, h)| matches!(h.state(), State::Hot | State::Cooling));
@@ -211,7 +213,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.frames.dirty()
     }
 
-    /// Checks the policy's invariants, when nothing else runs.
+    /// Checks the policy's invariants, while nothing else runs.
     ///
     /// # Errors
     /// The invariant that is broken.

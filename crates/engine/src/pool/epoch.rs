@@ -1,9 +1,9 @@
-//! Epochs decide when a frame that was unswizzled may be used again (leanstore IV-G).
+//! Epochs decide when the frame of an unswizzled page may be reused (leanstore IV-G).
 //!
-//! A thread enters the global epoch before it touches pages and leaves afterwards; a frame that
-//! was given up in epoch e may be reused once no thread is in an epoch up to e. Since every
-//! reader also validates a version, and frames are never unmapped, a store can do without
-//! ([`Reclamation::Version`]): then no thread enters an epoch, and a frame is reused at once.
+//! A thread enters the global epoch before it touches pages and leaves it afterwards. A frame that
+//! was given up in epoch e may be reused once no thread is in an epoch up to e. Every reader also
+//! validates a version, and frames are never unmapped, so a store can do without epochs
+//! ([`Reclamation::Version`]): no thread then enters one, and a frame is reused at once.
 //!
 //! # Invariants
 //! 1. A local epoch is never newer than the global one.
@@ -41,17 +41,17 @@ const LOCALS: usize = if cfg!(feature = "loom") { 2 } else { OWNED };
 #[repr(align(128))]
 struct Local(AtomicU64);
 
-/// The global epoch and those of all threads.
+/// The global epoch and the epochs of all threads.
 pub struct Epochs {
-    /// Begins at 1 and only grows.
+    /// The global epoch, which begins at 1 and only grows.
     global: Local,
     /// The epoch of each thread with a slot of its own, or [`OUTSIDE`]; written by that thread.
     locals: Box<[Local]>,
-    /// Threads in an epoch that share the last slot.
+    /// Number of threads that share the last slot and are in an epoch.
     sharers: AtomicU32,
-    /// Global epoch when no thread was seen in the shared slot last (invariant 2).
+    /// Global epoch at which the shared slot was last seen empty (invariant 2).
     empty_at: AtomicU64,
-    /// Frames given up so far, which decide when the next epoch begins.
+    /// Number of frames given up so far, which decides when the next epoch begins.
     given_up: AtomicU64,
 }
 
@@ -89,7 +89,7 @@ impl Epochs {
         fence(Ordering::SeqCst);
     }
 
-    /// Leaves its epoch, for the thread with slot `slot`.
+    /// Leaves the current epoch, for the thread with slot `slot`.
     #[inline]
     pub fn leave(&self, slot: usize) {
         if slot < LOCALS {
@@ -100,8 +100,8 @@ impl Epochs {
         }
     }
 
-    /// Returns the epoch of a frame that is given up now, and whether it is a new one: every
-    /// [`GIVEN_UP_PER_STEP`] frames the next one begins.
+    /// Counts a frame that is given up. Returns its epoch, and `true` if this call began the next
+    /// epoch, as it does every [`GIVEN_UP_PER_STEP`] frames.
     pub fn give_up(&self) -> (u64, bool) {
         let count = self.given_up.fetch_add(1, Ordering::Relaxed);
         let steps = count % GIVEN_UP_PER_STEP == GIVEN_UP_PER_STEP - 1;

@@ -10,7 +10,7 @@ use crate::io::{AllocateError, WriteError};
 #[error("{0}")]
 pub struct StorageError(pub std::sync::Arc<dyn std::error::Error + Send + Sync>);
 
-/// Names the page that refers to another one, for messages.
+/// Names the referring page for messages.
 fn parent_name(parent: Option<PageId>) -> String {
     match parent {
         Some(parent) => format!("page {parent}"),
@@ -34,7 +34,7 @@ fn parent_name(parent: Option<PageId>) -> String {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
-    /// The operating system did not give the pool's memory.
+    /// The operating system did not provide the pool's memory.
     #[error("no memory for a pool of {bytes} bytes ({reason}): set a smaller memory size")]
     Memory {
         /// Bytes that were asked for.
@@ -72,7 +72,7 @@ pub enum PoolError {
     TooSmall {
         /// Frames asked for.
         frames: u32,
-        /// The least number.
+        /// Least number of frames.
         least: u32,
     },
     /// Dirty pages could not be latched for writing, because operations were running.
@@ -82,7 +82,8 @@ pub enum PoolError {
         dirty: u32,
     },
     /// The operation needs a page that this thread itself holds, in a closure that reads or changes
-    /// a value in place; or two threads each need a page that the other holds in this way.
+    /// a value in place. Also returned if two threads each need a page that the other holds in this
+    /// way.
     #[error(
         "a page stayed latched, and this thread itself holds {pages} in closures that read or \
          change values in place: do this when they have returned"
@@ -97,7 +98,7 @@ pub enum PoolError {
         /// Bytes of the value.
         bytes: u64,
     },
-    /// The check of the calling thread ended a call that takes long, on behalf of a signal, say.
+    /// The check of the calling thread ended a long call, for example because of a signal.
     #[error("the call was interrupted; what it had changed so far stays, and nothing is half done")]
     Interrupted,
     /// The operating system could not start a thread.
@@ -137,12 +138,13 @@ pub enum PoolError {
     Misfit {
         /// The page.
         page: PageId,
-        /// The page that refers to it; `None`: it is the root of its structure.
+        /// The page that refers to it; `None` if it is the root of its structure.
         parent: Option<PageId>,
         /// The mismatch, in words.
         what: String,
     },
-    /// A page does not fit the requirements of its parent.
+    /// A page has content that its structure never writes: a reference to no page, say, or content
+    /// that does not fit its parent.
     #[error("page {page} does not fit its parent ({what}): run `check` on the store")]
     Corrupt {
         /// The page.

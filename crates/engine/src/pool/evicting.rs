@@ -1,25 +1,26 @@
-//! Eviction: rounds in which the policy is asked, what becomes of victims, and the threads that do
-//! it ahead of need.
+//! Eviction: asks the policy for victims in rounds, frees or writes them, and runs the threads that
+//! evict ahead of need.
 //!
-//! Evictor threads sleep while there are as many free frames as the target. Where one of them
-//! cannot keep up, so that the number of free frames falls further, more are called, up to as many
-//! as there are: the second below half of the target, the third below a quarter. Each puts the
-//! dirty victims that it meets into the write buffer and goes on (watt 5.2); once what is free and
-//! what is on its way out are enough, it helps to write, so the pages being written at once grow
-//! with their number. None works when there is nothing to do, and none spins where nothing can be
-//! done: after a few fruitless rounds an evictor sleeps until it is called again.
+//! Evictor threads sleep while the number of free frames is at its target. Adaptive threads are
+//! called one by one. If one cannot keep up and the number falls further, more are called: the
+//! second below half of the target, the third below a quarter, and so on. With a background writer,
+//! each puts its dirty victims into the write buffer and goes on (watt 5.2). Once the free frames
+//! and the pages in the buffer reach the target, it helps to write, so the number of concurrent
+//! writes grows with the number of evictors. An evictor without work sleeps, and one without
+//! progress does not spin: it naps after each fruitless round, and after a few an adaptive one
+//! sleeps until it is called again.
 //!
-//! A worker that finds no free frame calls one evictor more. If all are at work already it does not
-//! wait for them but evicts, too: so a worker never waits while it could help.
+//! A worker that finds no free frame calls one adaptive evictor more. If all are at work already it
+//! does not wait for them but evicts, too: so a worker never waits while it could help.
 //!
 //! # Page cleaners
 //! The evictor threads of a pool with a rule of [cleaning](millpond_base::cleaning) are page
-//! cleaners (li 2.1.1). Other evictor threads keep some frames free, whatever is dirty. Page
-//! cleaners keep a list of clean pages that are still in memory, and write victims long before they
-//! are to go once too much of the pool is dirty: so the reasons of writes are those of the systems
-//! that li traced. A page of the free list *stands by* (`translation/in_flight.rs`): a thread that
-//! needs it attaches it again, a *rescue*, which reads nothing; a thread that needs a frame gets
-//! that of the page that has been there longest.
+//! cleaners (li 2.1.1). Other evictor threads keep some frames free, however many pages are dirty.
+//! Page cleaners keep a free list of clean pages that are still in memory. Once too much of the
+//! pool is dirty, they write victims long before eviction, so writes have the same reasons as in
+//! the systems that li traced. A page of the free list *stands by* (`translation/in_flight.rs`). A
+//! thread that needs the page attaches it again without a read, a *rescue*. A thread that needs a
+//! frame gets the frame of the page that has stood by longest.
 
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ use crate::pool::replacement::eviction::{Reach, Victims};
 use crate::pool::translation::in_flight::Arrived;
 use crate::stats::counters::Counter;
 
-/// Rounds without any progress after which an evictor sleeps.
+/// Number of rounds without any progress after which an evictor gives up.
 const FRUITLESS_MAX: u32 = 8;
 
 /// Result of evicting.
@@ -44,9 +45,10 @@ pub struct Evicted {
     pub pages: u64,
     /// Pages that were written.
     pub written: u64,
-    /// Frames that the policy examined, as far as it reports them; else those it offered or cooled.
+    /// Frames that the policy examined, if it reports them; otherwise the frames it offered or
+    /// cooled.
     pub looked: u64,
-    /// Times that the policy was asked for victims.
+    /// Number of times that the policy was asked for victims.
     pub rounds: u64,
 }
 
@@ -69,7 +71,7 @@ impl Evicted {
     }
 }
 
-/// The result of a round of eviction.
+/// Result of one round of eviction.
 #[derive(Clone, Debug, Default)]
 struct Round {
     /// Pages that were evicted.
@@ -89,8 +91,8 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// Asks the policy for up to `wanted` victims; frees them, and returns which dirty frames were
-    /// refused.
+    /// Asks the policy for up to `wanted` victims and frees them. The result lists the dirty
+    /// victims, which were refused.
     fn evict_round(&self, wanted: u32, incoming: Option<(PageId, GhostHit)>) -> Round {
         self.let_go(self.replacement.evict(self.reach(), wanted, incoming, false, false))
     }
@@ -115,7 +117,7 @@ impl<M: PoolStrategy> Pool<M> {
         Round { taken, dirty, looked }
     }
 
-    /// Evicts clean pages, however many dirty ones are refused; returns how many.
+    /// Evicts clean pages, however many dirty ones are refused; returns the number evicted.
     fn evict_clean(&self) -> u32 {
         let batch = self.evictors.batch();
         self.let_go(self.replacement.evict(self.reach(), batch, None, true, false)).taken
@@ -137,10 +139,10 @@ impl<M: PoolStrategy> Pool<M> {
             return Ok(true);
         }
         if round.taken > 0 {
-            // Else no thread would ever write what the policy wants evicted, and it would have to
-            // take the few clean pages again and again. An error does not concern this operation,
-            // which has its frame: the page stays dirty, and the thread that needs its frame gets
-            // the error.
+            // Otherwise no thread would ever write the pages that the policy wants evicted, and the
+            // policy would have to take the few clean pages again and again. An error does not
+            // concern this operation, which has its frame: the page stays dirty, and the thread
+            // that needs its frame gets the error.
             match self.write_victims(&round.dirty, Reason::Synch) {
                 Ok((_, evicted)) => count(evicted),
                 Err(error) => tracing::warn!(%error, "a page could not be written"),
@@ -153,14 +155,14 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// Writes the dirty victims of a round; returns the number of pages written, and of further
-    /// pages evicted. Where they cannot be written, others may be clean.
+    /// pages evicted. If the write fails and the round evicted nothing, evicts clean pages instead.
     ///
     /// # Errors
     /// Pages could not be written, and no other can be evicted.
     fn write_or_pass_by(&self, round: &Round, reason: Reason) -> Result<(u32, u32), PoolError> {
         let mut done = self.write_victims(&round.dirty, reason);
         if round.taken == 0 && matches!(done, Ok((0, 0))) {
-            // All that is left to evict may be in the write buffer.
+            // The remaining victims may all be in the write buffer.
             done = self.write_buffered(reason);
         }
         let error = match done {
@@ -207,7 +209,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.evictors.target(self.frames.count())
     }
 
-    /// Evicts until there are as many free frames as the target; `false` if it gave up.
+    /// Evicts until the number of free frames reaches the target; returns `false` if it gave up.
     fn work_off(&self) -> bool {
         let mut fruitless = 0;
         while !self.is_over() {
@@ -234,8 +236,8 @@ impl<M: PoolStrategy> Pool<M> {
         true
     }
 
-    /// Looks for victims, if too few are on their way out, else helps to write those; returns
-    /// whether there was any progress.
+    /// Evicts a batch if too few frames are free or on their way, and otherwise helps to write;
+    /// returns whether there was any progress.
     fn evict_ahead(&self) -> bool {
         if self.cleans() {
             return self.clean_step();
@@ -249,8 +251,7 @@ impl<M: PoolStrategy> Pool<M> {
                 return true;
             }
         }
-        // An error stays with the page, which is still dirty: the thread that needs its frame gets
-        // it.
+        // On an error the page stays dirty, and the thread that needs its frame gets the error.
         let (written, evicted) = self.write_buffered(Reason::Replace).unwrap_or_default();
         written + evicted > 0
     }
@@ -301,8 +302,8 @@ impl<M: PoolStrategy> Pool<M> {
         Ok(self.resident().len() as u32)
     }
 
-    /// Writes victims that are dirty and, where the policy will not offer them again soon by
-    /// itself, evicts them then (watt 5.2). Returns how many were written, and how many evicted.
+    /// Writes dirty victims, and then evicts them if the policy would not soon offer them again by
+    /// itself (watt 5.2). Returns the number of pages written, and of pages evicted.
     ///
     /// # Errors
     /// See [`Pool::write_frames`].
@@ -327,7 +328,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.evictors.clean()
     }
 
-    /// Returns the number of frames that can be had without evicting; a moment old.
+    /// Returns the number of frames available without eviction, a moment ago.
     #[inline]
     pub(crate) fn frames_ready(&self) -> u32 {
         let free = self.frames.free();
@@ -340,15 +341,15 @@ impl<M: PoolStrategy> Pool<M> {
         let lacking = self.free_target().saturating_sub(self.frames_ready());
         let wanted = lacking.max(self.evictors.excess()).clamp(1, self.evictors.batch());
         let round = self.let_go(self.replacement.evict(self.reach(), wanted, None, false, true));
-        // An error stays with the page, which is still dirty: the thread that needs its frame gets
-        // it.
+        // On an error the page stays dirty, and the thread that needs its frame gets the error.
         let (written, evicted) = self.write_or_pass_by(&round, Reason::Replace).unwrap_or_default();
         let is_progress = round.taken + written + evicted > 0;
         self.evictors.note_cleaned(written, is_progress);
         is_progress
     }
 
-    /// Makes a page that stood by in `frame` one that arrived; this thread claimed its entry.
+    /// Returns the page that stood by in `frame` as one that arrived, latched exclusively. This
+    /// thread has claimed its in-flight entry.
     pub(crate) fn rescue(&self, frame: FrameId, page: PageId, mark: Mark) -> Option<Arrived> {
         let frame = self.frames.memory().frame(frame)?;
         let header = self.frames.header(frame);
@@ -365,8 +366,7 @@ impl<M: PoolStrategy> Pool<M> {
         Some(Arrived { frame, ghost_hit, prefetched: false })
     }
 
-    /// Drops the page that has been standing by for longest, so that its frame is free; returns
-    /// whether there was one.
+    /// Drops the page that has stood by longest and frees its frame; returns whether there was one.
     pub(crate) fn drop_oldest(&self) -> bool {
         let oldest = self.translation.in_flight().oldest_standing_by();
         if let Some(frame) = oldest {
@@ -376,9 +376,9 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// Makes every page in memory dirty, as if each had been changed, to measure the cost of
-    /// evicting dirty pages. Pages whose latch is held stay as they are; returns the number of
-    /// pages that became dirty. With a log none does: it would have no image of a page that is torn
-    /// while it is written.
+    /// evicting dirty pages. Pages whose latch is held stay as they are. Returns the number of
+    /// pages that became dirty. With a log no page does: the log would have no image of a page that
+    /// is torn by a write.
     pub fn make_dirty(&self) -> u32 {
         if self.redo_log().log().is_some() {
             return 0;

@@ -26,11 +26,11 @@ use crate::stats::Wait;
 use crate::stats::counters::Counter;
 use crate::stats::thread_slot::thread_slot;
 
-/// Free frames that are left alone when reads are ordered: frames for pages that may not be used
-/// are not worth an eviction under way.
+/// Number of free frames that ordered reads leave alone: a page that may never be used is not worth
+/// an eviction.
 pub(crate) const FRAMES_KEPT: u32 = 4;
 
-/// The part of the frames that pages read ahead may take until a thread needs them.
+/// Pages read ahead may take one frame in this many until a thread needs them.
 pub(crate) const AHEAD_PART: usize = 8;
 
 /// Result of an order to read a page ahead of its use.
@@ -44,8 +44,9 @@ pub(crate) enum Order {
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Does the work that a jump asks for; the thread holds nothing. Returns whether the policy has
-    /// received all references that the mini-transaction made, the one that missed included.
+    /// Does the work that a jump asks for, while the thread holds no guard. Returns whether the
+    /// policy has received all references that the mini-transaction made, the one that missed
+    /// included.
     pub(crate) fn settle_jump(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError> {
         let checked = || self.translation.kinds().all_registered();
         match jump {
@@ -129,14 +130,14 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// After a load: makes the page reachable if its parent is available, else leaves it for the
+    /// Makes a loaded page reachable if its parent is available, and otherwise leaves it for the
     /// next thread that needs it.
     fn attach_or_leave(&self, load: &Load, arrived: Arrived) -> Result<(), PoolError> {
         let (frames, translation) = (&self.frames, &self.translation);
         let parent = frames.header(load.parent);
-        // The parent may have been evicted meanwhile, and its frame be latched for as long as
-        // another page takes to load: by a thread, in the worst case, that waits for this thread's
-        // frame.
+        // The parent may have been evicted in the meantime. Its frame may then stay latched for as
+        // long as another page takes to load: in the worst case, by a thread that waits for this
+        // thread's frame.
         let latched = if parent.page() != load.parent_page {
             false
         } else if M::Latching::THREADS {
@@ -177,8 +178,8 @@ impl<M: PoolStrategy> Pool<M> {
         self.translation.in_flight().end(load.page);
     }
 
-    /// Makes a loaded page reachable whose swip is at `place`, in a page that is latched
-    /// exclusively, and ends its in-flight load; or drops it, if it does not fit its parent.
+    /// Makes a loaded page reachable through its swip at `place`, or drops the page if it does not
+    /// fit its parent. Ends its in-flight load. The parent is latched exclusively.
     fn publish_verified(
         &self,
         arrived: Arrived,
@@ -199,8 +200,8 @@ impl<M: PoolStrategy> Pool<M> {
         fits
     }
 
-    /// Attaches a page that was claimed, at the swip at `at` of `parent`, which this thread holds
-    /// exclusively. If the swip changed meanwhile the page stays in flight.
+    /// Attaches a claimed page to the swip at `at` of `parent`, which this thread holds
+    /// exclusively. The page stays in flight if the swip has changed.
     pub(crate) fn attach_at(
         &self,
         parent: NonNull<FrameHeader>,
@@ -252,11 +253,11 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// Drops a page that was loaded, and that no thread needed; returns whether there was one.
+    /// Drops a loaded page that no thread needed; returns whether there was one.
     pub(crate) fn drop_abandoned(&self) -> bool {
         match self.translation.in_flight().abandon() {
             Some((_, arrived)) => {
-                // It may be one that stood by, and that could not be attached.
+                // The page may have stood by before, and failed to be attached.
                 let epoch = if self.cleans() { self.frames.giving_up(self.counters()) } else { 0 };
                 self.frames.give_back(arrived.frame, epoch);
                 true

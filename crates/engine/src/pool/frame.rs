@@ -1,4 +1,4 @@
-//! The frame header: what the pool keeps beside each page in memory, and the states of a frame.
+//! The frame header, which the pool keeps beside each page in memory, and the states of a frame.
 //!
 //! ```text
 //! bytes   0..64    latch, page id, parent, state, index, links    read by every access
@@ -6,10 +6,10 @@
 //! bytes 128..192   the replacement policy's line (`HitHook::Meta`)
 //! bytes 192..      the page itself
 //! ```
-//! Header and page are adjacent (leanstore IV-I): one translation look-aside entry serves both, the
-//! address of the page needs no load, and frames of 192 bytes more than a power of two spread the
-//! headers over all cache sets. Direct I/O wants multiples of 512 of a page's address: reads go by
-//! way of a copy there (`io/buffer.rs`), as writes do anyway.
+//! Header and page are adjacent (leanstore IV-I): one TLB entry serves both, and the address of the
+//! page needs no load. A frame is 192 bytes larger than a power of two, which spreads the headers
+//! over all cache sets. Direct I/O needs page addresses that are multiples of 512, so its reads go
+//! through a copy (`io/buffer.rs`), as writes do anyway.
 //!
 //! # The states of a frame
 //!
@@ -26,8 +26,8 @@
 //!     │                                         ▼
 //!     └─── victim, or deleted page ─────────── Cooling
 //! ```
-//! *Writing* is no state of its own but a flag beside it: a page that is written to storage is
-//! copied first, so it stays readable and changeable, hot or cooling, and only its eviction must
+//! *Writing* is a flag beside the state, not a state of its own. A page is copied before it is
+//! written to storage, so it stays readable and changeable, hot or cooling; only its eviction must
 //! wait.
 
 use std::ptr::NonNull;
@@ -51,22 +51,22 @@ pub(crate) const IS_MODEL: bool = cfg!(feature = "model");
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum State {
-    /// On a free list, or about to be: holds no page.
+    /// Holds no page; is on a free list, or about to be.
     Free = 0,
-    /// Its page is being read from storage, or was read and is not attached yet. Latched
-    /// exclusively all the time.
+    /// The frame's page is being read from storage, or was read and is not attached yet. The frame
+    /// is latched exclusively all the time.
     Loading = 1,
     /// Holds a page that can be reached through its swip or the page table.
     Hot = 2,
     /// Holds a page of the cooling stage; the page's next use makes it hot again.
     Cooling = 3,
-    /// Its page was evicted or deleted, and cannot be reached. It is put on a free list at the end
-    /// of the round of eviction, or when the write of the page is complete.
+    /// The frame's page was evicted or deleted, and cannot be reached. The frame is put on a free
+    /// list at the end of the round of eviction, or when the write of the page is complete.
     Evicted = 4,
 }
 
 impl State {
-    /// Returns whether `next` may follow.
+    /// Returns whether a frame may pass from this state to `next`.
     pub fn may_become(self, next: State) -> bool {
         use State::*;
         matches!(
@@ -100,9 +100,11 @@ const NO_PAGE: u64 = u64::MAX;
 
 /// A frame's header.
 ///
-/// `page`, `parent` and the state change only under the frame's own latch and, for `parent` and
-/// the step between hot and cooling, also under the parent's; all may be read at any time, as a
-/// hint that is checked under the latch.
+/// `page` and the state change only under the frame's own latch, with two exceptions. Where swips
+/// are pointers, the step between hot and cooling is taken under the parent's latch. A frame
+/// becomes free after a round of eviction without a latch. `parent` changes under the frame's own
+/// latch or, when a swip moves, under the latches of both parents. All three may be read at any
+/// time, as a hint that is checked under the latch.
 #[repr(C, align(64))]
 pub struct FrameHeader {
     /// Guards the page and this header.
@@ -114,7 +116,7 @@ pub struct FrameHeader {
     /// Next frame in a chain of the page table.
     pub next: AtomicU32,
     _line0: [u32; 7],
-    /// Global epoch at which the page was unswizzled or deleted (leanstore IV-G).
+    /// Not used: the free lists hold the epochs in which frames were given up (leanstore IV-G).
     pub epoch: AtomicU64,
     /// See [`FrameHeader::rec_lsn`].
     rec_lsn: AtomicU64,
@@ -186,7 +188,7 @@ impl FrameHeader {
         NonNull::new(self.parent.load(Ordering::Relaxed))
     }
 
-    /// Sets the frame whose page holds the swip.
+    /// Sets the frame whose page holds the swip of this one's page.
     #[inline]
     pub fn set_parent(&self, parent: Option<NonNull<FrameHeader>>) {
         self.parent.store(parent.map_or(std::ptr::null_mut(), NonNull::as_ptr), Ordering::Relaxed);
@@ -219,7 +221,7 @@ impl FrameHeader {
                 self.id(),
                 State::of(old)
             );
-            // The flags of a page end with it.
+            // A flag of the page ends with the page.
             let kept = if next == State::Free { !(0xff | UNVERIFIED) } else { !0xff };
             let new = (old & kept) | next as u32;
             match self.flags.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
@@ -236,8 +238,8 @@ impl FrameHeader {
     }
 
     /// Returns whether the page is dirty or being written, so that storage may not have its latest
-    /// version. One load reads both flags. Two would not do: a page that is being written can get
-    /// dirty and its write can end between them, and be neither at either load.
+    /// version. One load reads both flags. Two loads would not do: between them, a page that is
+    /// being written can become dirty and its write can end, so that neither load sees its flag.
     #[inline]
     pub fn is_dirty_or_writing(&self) -> bool {
         self.flags.load(Ordering::Acquire) & (DIRTY | WRITING) != 0
@@ -264,8 +266,9 @@ impl FrameHeader {
         }
     }
 
-    /// Returns whether the page has yet to be verified against its parent. Only with a page table:
-    /// a page is found there although its parent was not in memory when it was loaded.
+    /// Returns whether the page has yet to be verified against its parent. The flag is set only
+    /// with a page table, where a page can be found although its parent was not in memory when it
+    /// was loaded.
     #[inline(always)]
     pub fn is_unverified(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & UNVERIFIED != 0
@@ -309,7 +312,7 @@ impl FrameHeader {
         self.flags.load(Ordering::Relaxed) & QUEUED != 0
     }
 
-    /// Marks that the frame is in the write buffer; `false` if it was.
+    /// Marks that the frame is in the write buffer; returns `false` if it was there already.
     pub(crate) fn set_queued(&self) -> bool {
         self.flags.fetch_or(QUEUED, Ordering::Relaxed) & QUEUED == 0
     }
@@ -331,8 +334,8 @@ impl FrameHeader {
 
     /// Marks that the page is about to change, and that the change will be logged from `tail` on.
     /// `tail` is called only if the page is clean, because all threads write the end of the log.
-    /// Call it under the exclusive latch. Returns whether the page was clean, so that all of it has
-    /// to be logged.
+    /// Call this under the exclusive latch. Returns whether the page was clean, so that all of it
+    /// has to be logged.
     ///
     /// A page that is being written counts as not clean: the log has to keep its records from the
     /// same recLSN on until that write is known to be complete. The end of the write takes no
@@ -398,15 +401,15 @@ impl FrameHeader {
     }
 
     /// Ends a write that brought the page to storage up to the record that ends at `lsn`, so that
-    /// only later records are needed. For a page whose first record needs to hold no image. A page
-    /// that changes all the time would otherwise keep its recLSN for ever.
+    /// only later records are needed. Used where a page's first record after a write needs no
+    /// image. A page that changes all the time would otherwise keep its recLSN for ever.
     #[inline]
     pub fn end_write_up_to(&self, lsn: Lsn) {
         debug_assert!(self.is_writing(), "no write of this page is under way");
         let mut old = self.flags.load(Ordering::Acquire);
         loop {
             if old & DIRTY != 0 {
-                // While it is being written no change sets the recLSN.
+                // No change sets the recLSN while the page is being written.
                 self.set_rec_lsn(lsn);
             }
             let new = old & !WRITING;

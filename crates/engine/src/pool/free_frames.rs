@@ -1,4 +1,4 @@
-//! Sources of free frames: the free lists, and eviction where those are empty.
+//! Sources of free frames: the free lists, and eviction when the lists are empty.
 
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use crate::pool::options::{EvictionMode, PoolStrategy};
 use crate::pool::reserved::Reserved;
 use crate::stats::Wait;
 
-/// Lets other threads proceed. A thread that admits a page holds its parent's latch while it waits
-/// for the policy host, and never gets it where another thread enters it over and over,
-/// and is refused that parent. To yield gives way only to threads that run already; one that sleeps
-/// for the policy host needs time to wake up.
+/// Lets other threads proceed: yields a few times, then sleeps. A thread that admits a page waits
+/// for the policy host while it holds the latch of the page's parent. It would never get the host
+/// if this thread entered the host over and over, only to be refused that parent. A yield gives way
+/// only to threads that are awake; one that sleeps for the policy host needs time to wake up.
 fn step_aside(fruitless: u32) {
     const YIELDS: u32 = 4;
     const LEAST: Duration = Duration::from_micros(20);
@@ -68,27 +68,30 @@ impl<M: PoolStrategy> Pool<M> {
     pub(crate) fn make_frames(&self, frames: u32) -> Result<(), PoolError> {
         let least = frames.min(self.frames.count() / 2);
         if self.are_free(least) {
-            // They may be waiting for a thread to leave its epoch: it needs the processor.
+            // The free frames may wait for a thread to leave its epoch, and that thread needs the
+            // processor.
             millpond_base::sync::thread::yield_now();
             return Ok(());
         }
         self.wait_for(None, least, || self.are_free(least).then_some(()))
     }
 
-    /// Returns whether `least` frames are without a page; those of the free list are emptied.
+    /// Returns whether `least` frames hold no page. Page cleaners' pages that stand by are dropped
+    /// until that many do.
     fn are_free(&self, least: u32) -> bool {
         while self.cleans() && self.frames.free() < least && self.drop_oldest() {}
         self.frames.free() >= least
     }
 
-    /// Returns whether a checkpoint is about to make room on a full disk for pages to be written.
-    /// A thread that undoes changes has no time for that: it may be the one that takes checkpoints.
+    /// Returns whether a checkpoint is about to make room on a full disk for pages to be written. A
+    /// thread that undoes changes never waits for that, since it may be the one that takes
+    /// checkpoints.
     fn is_checkpoint_due(&self) -> bool {
         let has_log = self.redo.log().is_some_and(|log| log.poisoned().is_none());
         !Reserved::is_in_use() && has_log && self.writeback.waits_for_checkpoint()
     }
 
-    /// Evicts, or waits for the evictors, until `done` returns something.
+    /// Evicts, or waits for the evictors, until `done` returns a value.
     ///
     /// # Errors
     /// See [`Pool::frame_for`].
@@ -98,9 +101,9 @@ impl<M: PoolStrategy> Pool<M> {
         least: u32,
         done: impl Fn() -> Option<T>,
     ) -> Result<T, PoolError> {
-        /// After this time without any progress, no frame is available.
+        /// Time without any progress after which the wait fails.
         const PATIENCE: Duration = Duration::from_secs(10);
-        /// A checkpoint takes less time.
+        /// Time to wait for a checkpoint to make room on a full disk; a checkpoint takes less.
         const CHECKPOINT_PATIENCE: Duration = Duration::from_secs(2);
         let mut deadline = Instant::now() + PATIENCE;
         let (mut fruitless, mut full) = (0, None);

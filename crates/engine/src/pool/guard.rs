@@ -1,19 +1,20 @@
 //! Guards: the right to read one page, to change it, or to keep a part of it as it is. This file
-//! needs `unsafe`, and knows frames and latches, not the pool: `pages.rs` follows swips.
+//! needs `unsafe`. It knows frames and latches, not the pool: `resolve.rs` follows swips.
 //!
-//! A guard is obtained from its parent's guard, or from an anchor, and only while that is still
-//! valid: so the frame it names held the wanted page at that moment. Frames are never unmapped
-//! while the pool lives, so even an outdated guard reads mapped memory; validation finds out.
+//! A guard is obtained from its parent's guard, or from an anchor, and only while the parent is
+//! still valid. The frame of the guard therefore held the wanted page at that moment. Frames are
+//! never unmapped while the pool lives, so even an outdated guard reads mapped memory; validation
+//! then fails.
 //!
 //! # Writers of a page
 //!
-//! [`Shared`] gives out a reference into a page, so no thread may write there meanwhile. A page is
-//! written through [`Write::page_mut`]; through `Frames::set_swip`, when a child is attached,
-//! evicted or cools; through `Frames::bytes`, into a frame that was free; and where the twin
-//! creates a page.
-//! All of these hold the frame's latch exclusively, with `latching = none`, too. Writing back only
-//! reads: checksum and page ids go into its copy. A frame is evicted or freed under its exclusive
-//! latch, so it also stays the page's, without an epoch.
+//! [`Shared`] gives out a reference into a page, so no thread may write there while it lives. A
+//! page is written through [`Write::page_mut`] and `Write::page_mut_with_redo`. `Frames::set_swip`
+//! writes to it when a child is attached, evicted or cools. `Frames::bytes` gives access to a frame
+//! that was free, and to a page that changed, to set its LSN. The twin writes to a page that it
+//! creates. All of these hold the frame's latch exclusively, with `latching = none`, too.
+//! Write-back only reads the page: checksum and page ids go into its copy. A frame is evicted or
+//! freed only under its exclusive latch, so a shared page also keeps its frame, without an epoch.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -36,7 +37,7 @@ use crate::stats::counters::Counter;
 /// slots of a typical leaf.
 const PREFETCHED: usize = 384;
 
-/// Waits a little for a latch that is held, by calling `attempt`, which tries a number of rounds.
+/// Waits a little for a latch that is held: calls `attempt` with the number of rounds to try.
 #[cold]
 #[inline(never)]
 fn await_latch<P: PageMemory, T>(pages: &P, attempt: impl Fn(u32) -> Option<T>) -> Option<T> {
@@ -51,7 +52,8 @@ fn await_latch<P: PageMemory, T>(pages: &P, attempt: impl Fn(u32) -> Option<T>) 
 
 type Token<P> = <<P as PageMemory>::Latching as Latching>::Token;
 
-/// The right to read a page: optimistic, or a shared hold, as the store was opened.
+/// The right to read a page. The pool's `Latching` makes it optimistic, a shared hold, or
+/// unprotected.
 pub struct Read<'o, P: PageMemory> {
     mtr: &'o MiniTransaction<'o, P>,
     frame: NonNull<FrameHeader>,
@@ -81,13 +83,13 @@ impl<'o, P: PageMemory> Read<'o, P> {
         }
     }
 
-    /// Returns the mini-transaction that it belongs to.
+    /// Returns the mini-transaction that the guard belongs to.
     #[inline(always)]
     pub fn mtr(&self) -> &'o MiniTransaction<'o, P> {
         self.mtr
     }
 
-    /// Returns the frame.
+    /// Returns the frame of the page.
     #[inline(always)]
     pub fn frame(&self) -> NonNull<FrameHeader> {
         self.frame
@@ -119,10 +121,10 @@ impl<'o, P: PageMemory> Read<'o, P> {
         self.token
     }
 
-    /// Checks that all that was read so far is valid.
+    /// Checks that everything read so far is valid.
     ///
     /// # Errors
-    /// [`Jump::Restart`]: it is not.
+    /// [`Jump::Restart`] if it is not.
     #[inline(always)]
     pub fn validate(&self) -> Try<()> {
         if P::Latching::validate(&self.header().latch, self.token) {
@@ -156,7 +158,7 @@ impl<'o, P: PageMemory> Read<'o, P> {
     }
 
     /// Turns the read into a hold of the page's `len` bytes at `at`, if the page did not change
-    /// since the read began. All that was read so far is valid then. The hold outlives the
+    /// since the read began. Everything read so far is then valid. The hold outlives the
     /// mini-transaction. Returns `None` if the bytes are not all inside the page, or if the
     /// mini-transaction does not run on `pages`.
     /// # Errors
@@ -194,9 +196,10 @@ impl<P: PageMemory> Drop for Read<'_, P> {
 /// Some bytes of a page, which neither change nor are evicted until the guard is dropped: its frame
 /// is latched in shared mode, however the store latches.
 ///
-/// Other readers are not disturbed; writers wait, so it should be short. Unlike the other guards it
-/// belongs to no mini-transaction, and its thread may run operations meanwhile. One that would have
-/// to wait for this very guard fails with [`PoolError::Held`](crate::pool::PoolError::Held).
+/// Other readers are not disturbed, but writers wait, so the hold should be short. Unlike the other
+/// guards, it belongs to no mini-transaction, and its thread may run operations while it lives. An
+/// operation that would have to wait for this guard fails with
+/// [`PoolError::Held`](crate::pool::PoolError::Held).
 ///
 /// One type serves all [`Pages`], so that the code compiled for a combination of strategies ends
 /// where a user's closure begins.
@@ -213,7 +216,7 @@ impl Shared<'_> {
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: inside a page that is mapped for longer than `self` lives, and initialised. This
         // guard holds the frame's latch in shared mode, and no thread writes to a page without
-        // holding the latch exclusively; the header of this file lists what writes.
+        // holding the latch exclusively; the header of this file lists all writers.
         unsafe { self.bytes.as_ref() }
     }
 }
@@ -227,8 +230,8 @@ impl Drop for Shared<'_> {
 
 /// The right to change a page: its frame is latched exclusively until the guard is dropped.
 ///
-/// Readers have to start again only if the page was changed: a guard that never gave out
-/// [`Write::page_mut`] leaves the version as it was.
+/// Readers have to start again only if the page was changed: a guard that never gave out its page
+/// through [`Write::page_mut`] or `page_mut_with_redo` leaves the version as it was.
 pub struct Write<'o, P: PageMemory> {
     mtr: &'o MiniTransaction<'o, P>,
     frame: NonNull<FrameHeader>,
@@ -262,8 +265,8 @@ impl<'o, P: PageMemory> Write<'o, P> {
     ) -> Try<Write<'o, P>> {
         // SAFETY: a frame of the pool is mapped while the pool lives, and `mtr` borrows the pool.
         let latch: &'o Latch = unsafe { &(*frame.as_ptr()).latch };
-        // The processor executes ahead of an optimistic read, but not of the exchange below: what
-        // is needed next is prefetched now, so that the cache misses overlap.
+        // The processor executes ahead of an optimistic read, but not of the exchange below. The
+        // lines that are needed next are prefetched now, so that the cache misses overlap.
         // SAFETY: each frame is followed by a page of that size, and stays mapped.
         let page: View<'o> = unsafe { frame_page::view(frame, mtr.pages().page_size()) };
         page.prefetch(0, PREFETCHED);
@@ -275,13 +278,13 @@ impl<'o, P: PageMemory> Write<'o, P> {
         }
     }
 
-    /// Returns the mini-transaction that it belongs to.
+    /// Returns the mini-transaction that the guard belongs to.
     #[inline(always)]
     pub fn mtr(&self) -> &'o MiniTransaction<'o, P> {
         self.mtr
     }
 
-    /// Returns the frame.
+    /// Returns the frame of the page.
     #[inline(always)]
     pub fn frame(&self) -> NonNull<FrameHeader> {
         self.frame

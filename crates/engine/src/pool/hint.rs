@@ -1,11 +1,11 @@
-//! Page hints remember where a thread found a page when it held it last, so that it need not
-//! descend to it again.
+//! Page hints remember the frame in which a thread last held a page, so that the thread need not
+//! descend to the page again.
 //!
 //! A hint promises nothing. It names a frame, the page in it and the version of its latch, which
-//! grows whenever the page changes or leaves (invariant 6 of the pool). So a page that is found at
-//! the same version is the page that was left there, byte for byte, and is where it was in its
-//! structure. Only a page in memory and out of the cooling stage is found: everything else is left
-//! to a descent, which notifies the policy.
+//! grows whenever the page changes or leaves (invariant 6 of the pool). A page that is found at the
+//! same version is therefore unchanged, byte for byte, and is at the same place in its structure.
+//! Only a page in memory and out of the cooling stage is found: everything else is left to a
+//! descent, which notifies the policy.
 
 use millpond_base::{FrameId, PageId};
 

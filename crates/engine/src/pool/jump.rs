@@ -1,9 +1,9 @@
 //! Early ends of a mini-transaction: restart, wait for a page, or fail.
 //!
 //! A data structure's operation is written as a mini-transaction that never blocks and never does
-//! I/O. When it meets a conflict, or a page that is not in memory, it gives up with a [`Jump`]; all
-//! its guards are dropped, its epoch is left, and only then does the pool wait or read
-//! (leanstore IV-G). Then the operation starts from scratch, with a new mini-transaction.
+//! I/O. When it meets a conflict, or a page that is not in memory, it gives up with a [`Jump`]. All
+//! its guards are dropped and its epoch is left; only then does the pool wait or read (leanstore
+//! IV-G). Then the operation starts from scratch, with a new mini-transaction.
 
 use std::ptr::NonNull;
 
@@ -18,7 +18,7 @@ pub type Try<T> = Result<T, Jump>;
 /// Reason why a mini-transaction cannot continue.
 #[derive(Debug)]
 pub enum Jump {
-    /// Another thread changed what was read, or holds a latch: start again.
+    /// Another thread changed bytes that were read, or holds a latch: start again.
     Restart,
     /// Something has to be done between mini-transactions first.
     Cold(Box<Cold>),
@@ -30,7 +30,7 @@ pub enum Jump {
 pub enum Cold {
     /// A page must be read from storage.
     Load(Load),
-    /// This many free frames, and page ids, are needed before the next mini-transaction.
+    /// Number of free frames, and of page ids, needed before the next mini-transaction.
     Room(u32),
     /// The operation failed for good.
     Failed(PoolError),
@@ -50,7 +50,7 @@ pub struct Ordered {
 pub struct Load {
     /// The missing page.
     pub page: PageId,
-    /// The frame that holds its swip; checked again under its latch.
+    /// The frame that held its swip; checked again under its latch.
     pub parent: NonNull<FrameHeader>,
     /// The page in that frame; `None` for an anchor.
     pub parent_page: Option<PageId>,
@@ -65,8 +65,8 @@ pub struct Load {
 // `Load::parent` is an address to compare and to latch through the pool
 // that returned it, whose frames are never unmapped while the pool lives.
 impl Jump {
-    /// Returns the error of a validated swip that refers to no page: its structure did not write
-    /// the page so.
+    /// Returns the error for a validated swip that refers to no page. Its structure never writes
+    /// such a page.
     #[cold]
     pub(in crate::pool) fn null_swip(page: Option<PageId>, at: usize) -> Jump {
         let what = format!("no page is referred to at byte {at}");

@@ -24,8 +24,8 @@ pub trait Kind: Send + Sync {
         true
     }
 
-    /// Returns the offset of the swip that holds `word`, which refers to the page `child`.
-    /// Structures that can search have a faster one.
+    /// Returns the offset of the swip that holds `word`, which refers to the page `child`. A
+    /// structure that can search its pages overrides this with a faster search.
     fn find(&self, page: View<'_>, word: u64, _child: View<'_>) -> Option<usize> {
         let mut found = None;
         self.swips(page, &mut |at| {
@@ -40,16 +40,17 @@ pub trait Kind: Send + Sync {
     /// Returns the free part of the page, which is zeroed in the written copy where pages are
     /// compressed.
     ///
-    /// The log does not record that. So redo finds other bytes there than the page in memory had:
-    /// physiological redo must not depend on them, and a logged difference includes every byte that
-    /// is no longer free. All other bytes are the same after redo, even those without a meaning.
+    /// The log does not record the zeroing, so redo finds other bytes there than the page in memory
+    /// had. Physiological redo must not depend on these bytes, and a logged difference includes
+    /// every byte that is no longer free. All other bytes are the same after redo, even those
+    /// without a meaning.
     fn gap(&self, _page: View<'_>) -> Range<usize> {
         0..0
     }
 
     /// Checks that `child`, which was just read from storage, fits `page`, whose swip at `at`
     /// refers to it: type, level, structure and keys must match. Called once per load, before the
-    /// child can be reached. Neither page changes meanwhile.
+    /// child can be reached. Neither page changes during the call.
     ///
     /// # Errors
     /// A description of the mismatch.
@@ -118,11 +119,11 @@ pub(crate) const OWNER_UNKNOWN: u32 = u32::MAX;
 /// Bytes of an anchor: a swip and a stamp.
 pub(crate) const ANCHOR_BYTES: usize = 16;
 
-/// The level of a page that many anchors share.
+/// Level of a page that many anchors share.
 pub(crate) const LEVEL_SHARED: u8 = 0;
 
-/// The page of an anchor: one swip, that of a structure's root, with its owner and its stamp. A
-/// page of kept anchors holds many, one behind the other.
+/// The page of an anchor: the swip of a structure's root, its owner and its stamp. A shared page
+/// holds many anchors, one behind the other.
 pub struct AnchorKind;
 
 impl Kind for AnchorKind {
@@ -154,7 +155,7 @@ impl Kind for AnchorKind {
 pub(crate) struct Kinds {
     /// The kind of each page type; once set, it stays.
     by_type: Box<[OnceLock<&'static dyn Kind>; 256]>,
-    /// The type of a page that was found to hold swips and has no kind; 0: none was found.
+    /// The type of a page that was found to hold swips and has no kind; 0 if none was found.
     unregistered: AtomicU8,
 }
 
@@ -178,8 +179,8 @@ impl Kinds {
         self.by_type[usize::from(PageHeader::type_in(page).0)].get().copied()
     }
 
-    /// Returns whether the swips of `page`, which has some, can be found. [`Kinds::all_registered`]
-    /// fails once the result was `false`.
+    /// Returns whether the swips of `page`, which has some, can be found. After a result of
+    /// `false`, [`Kinds::all_registered`] fails.
     pub(crate) fn finds_swips_of(&self, page: View<'_>) -> bool {
         let is_known = self.of(page).is_some();
         if !is_known {
@@ -188,8 +189,8 @@ impl Kinds {
         is_known
     }
 
-    /// Checks that no page was found whose swips cannot be found. Its pointers would reach storage,
-    /// so nothing is written any more.
+    /// Checks that every page found to hold swips has a registered kind. The pointers of a page
+    /// without one would reach storage, so nothing is written once this fails.
     ///
     /// # Errors
     /// [`PoolError::Unregistered`].

@@ -3,24 +3,28 @@
 //! ```text
 //! bit  0        exclusive: a thread may change the page
 //! bits 1..=15   shared holders
-//! bits 16..=63  version: counts the exclusive holds that have ended
+//! bits 16..=63  version: counts the exclusive holds that ended with a change
 //! ```
 //!
 //! An *optimistic* reader (leanstore IV-F) writes nothing: it remembers the version, reads, and
 //! checks that the version is still the same. Shared holds do not disturb it. A *shared* holder
-//! keeps writers out. [`Latching`] decides when a store is opened which of the two a read is, so
-//! that a run pays for what it measures and for nothing else. Either way, a page that a user's
-//! closure looks at is held in shared mode.
+//! keeps writers out. The [`Latching`] compiled into a store decides how its reads are protected:
+//! optimistically, by shared holds or, in a store for one thread, not at all. A run therefore pays
+//! only for the protection that it measures. In every case, a page that a user's closure reads is
+//! held in shared mode.
 //!
 //! Long because the word and the three ways to use it are one argument.
 //!
 //! # Rules
 //!
 //! 1. The thread that holds the word exclusively may change the page and the fields of the frame
-//!    that it guards; the version grows when the hold ends, whether or not anything was changed.
-//! 2. What an optimistic reader saw counts only after [`Latching::validate`] returned `true`.
+//!    that it guards. The version grows when the hold ends, unless the holder keeps it with
+//!    `release_unchanged` or `downgrade_unchanged`. It may do so if it changed nothing, or only the
+//!    form of a swip whose page stays or has come into memory.
+//! 2. The bytes that an optimistic reader saw count only after [`Latching::validate`] returned
+//!    `true`.
 //! 3. No I/O and no waiting for a condition happens under a latch; a thread waits for a latch only
-//!    downwards (parent, then child), and tries in every other order.
+//!    downwards (parent, then child), and only tries latches in any other order.
 
 use millpond_base::sections::{Section, note};
 use millpond_base::sync::atomic::{AtomicU64, Ordering, fence};
@@ -31,15 +35,15 @@ const SHARED_MASK: u64 = 0xfffe;
 const VERSION_ONE: u64 = 1 << 16;
 const VERSION_MASK: u64 = !0xffff;
 
-/// Looks of a waiter before it yields to other threads. Holds last less than a microsecond, unless
-/// the holder lost its processor.
+/// Number of tries of a waiter before it yields to other threads. Holds last less than a
+/// microsecond, unless the holder lost its processor.
 pub(in crate::pool) const SPINS_MAX: u32 = if cfg!(feature = "model") { 1 } else { 64 };
 /// Number of other sharers that may come or go while one more tries to join.
 const SHARERS_MAX: u32 = 64;
-/// Yields before a waiter gives up and its operation restarts.
+/// Number of yields before a waiter gives up and its operation restarts.
 const YIELDS_MAX: u32 = 16;
 
-/// The word itself.
+/// The latch word of a frame.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Latch(AtomicU64);
@@ -59,7 +63,7 @@ fn pause(round: u32) {
     }
 }
 
-/// Looks of a waiter before it gives up.
+/// Number of tries of a waiter before it gives up.
 pub(in crate::pool) const ROUNDS_MAX: u32 =
     if cfg!(feature = "model") { 2 } else { SPINS_MAX * YIELDS_MAX };
 
@@ -109,7 +113,8 @@ impl Latch {
         taken
     }
 
-    /// Changes a word that still is `from`: the latch is then held in another mode.
+    /// Takes the latch in another mode, by changing the word from `from` to `to`; `false` if the
+    /// word is no longer `from`.
     #[cfg_attr(feature = "critical-sections", track_caller)]
     #[inline(always)]
     fn acquire(&self, from: u64, to: u64, section: Section) -> bool {
@@ -149,7 +154,8 @@ impl Latch {
         self.0.store((word & VERSION_MASK).wrapping_add(VERSION_ONE), Ordering::Release);
     }
 
-    /// Ends an exclusive hold under which nothing was changed: readers need not start again.
+    /// Ends an exclusive hold without a new version, as nothing was changed that readers must
+    /// notice: they need not start again.
     #[inline(always)]
     pub fn release_unchanged(&self) {
         let word = self.0.load(Ordering::Relaxed);
@@ -158,7 +164,7 @@ impl Latch {
         self.0.store(word & VERSION_MASK, Ordering::Release);
     }
 
-    /// Becomes one more shared holder, unless the word is held exclusively.
+    /// Takes the word in shared mode, unless it is held exclusively.
     #[cfg_attr(feature = "critical-sections", track_caller)]
     #[inline(always)]
     pub fn try_shared(&self) -> bool {
@@ -169,14 +175,14 @@ impl Latch {
         self.acquire(word, word + SHARED_ONE, Section::Shared)
     }
 
-    /// Becomes one more shared holder, waiting a little; `false` if that was not possible.
+    /// Takes the word in shared mode, waiting a little; `false` if it was not available.
     #[cfg_attr(feature = "critical-sections", track_caller)]
     #[inline]
     pub fn shared(&self) -> bool {
         self.shared_within(ROUNDS_MAX)
     }
 
-    /// Becomes one more shared holder within `rounds` tries; `false` if that was not possible.
+    /// Takes the word in shared mode within `rounds` tries; `false` if it was not available.
     #[cfg_attr(feature = "critical-sections", track_caller)]
     pub fn shared_within(&self, rounds: u32) -> bool {
         for round in 0..rounds {
@@ -188,7 +194,7 @@ impl Latch {
         false
     }
 
-    /// Becomes one more shared holder, if the version still is `version` and the word is not held
+    /// Takes the word in shared mode if the version still is `version` and no thread holds the word
     /// exclusively.
     #[cfg_attr(feature = "critical-sections", track_caller)]
     #[inline]
@@ -236,7 +242,7 @@ impl Latch {
         upgraded
     }
 
-    /// Returns the version, even of a word that is held. For a holder, under whom it cannot change.
+    /// Returns the version, even while the word is held. The version cannot change under a holder.
     #[inline]
     pub fn version_held(&self) -> u64 {
         self.0.load(Ordering::Relaxed) & VERSION_MASK
@@ -257,12 +263,12 @@ impl Latch {
         self.0.store((word & VERSION_MASK) | SHARED_ONE, Ordering::Release);
     }
 
-    /// Returns whether a thread holds it exclusively, at this moment.
+    /// Returns whether a thread holds the word exclusively, at this moment.
     pub fn is_exclusive(&self) -> bool {
         self.0.load(Ordering::Relaxed) & EXCLUSIVE != 0
     }
 
-    /// Returns whether a thread holds it in any mode, at this moment.
+    /// Returns whether a thread holds the word in any mode, at this moment.
     pub fn is_held(&self) -> bool {
         self.0.load(Ordering::Relaxed) & (EXCLUSIVE | SHARED_MASK) != 0
     }
@@ -272,7 +278,7 @@ impl Latch {
 pub trait Latching: Send + Sync + 'static {
     /// State that a reader keeps.
     type Token: Copy + Send;
-    /// Its name in options and tables.
+    /// Name of the strategy in options and tables.
     const NAME: &'static str;
     /// `true` if a reader may see a page while it changes, so that it must validate.
     const OPTIMISTIC: bool;
@@ -282,7 +288,7 @@ pub trait Latching: Send + Sync + 'static {
     /// Begins a read; `None` if a writer holds the latch.
     #[cfg_attr(feature = "critical-sections", track_caller)]
     fn read(latch: &Latch) -> Option<Self::Token>;
-    /// Begins a read within `rounds` tries.
+    /// Begins a read within `rounds` tries; `None` if a writer held the latch all the time.
     #[cfg_attr(feature = "critical-sections", track_caller)]
     fn read_within(latch: &Latch, rounds: u32) -> Option<Self::Token>;
     /// Begins a read, waiting a little; `None` if a writer held the latch for a while.
@@ -304,7 +310,7 @@ pub trait Latching: Send + Sync + 'static {
     /// Begins a write; `false` if the latch is held.
     #[cfg_attr(feature = "critical-sections", track_caller)]
     fn write(latch: &Latch) -> bool;
-    /// Begins a write within `rounds` tries.
+    /// Begins a write within `rounds` tries; `false` if the latch was held all the time.
     #[cfg_attr(feature = "critical-sections", track_caller)]
     fn write_within(latch: &Latch, rounds: u32) -> bool;
     /// Begins a write, waiting a little; `false` if the latch was held for a while.
@@ -440,7 +446,7 @@ impl Latching for Latched {
 
     #[inline(always)]
     fn share(_: &Latch, (): ()) -> bool {
-        // The reader's hold is such a hold.
+        // The reader's hold is a shared hold already.
         true
     }
 
@@ -450,10 +456,10 @@ impl Latching for Latched {
     }
 }
 
-/// No latching: one thread only, to measure what latching costs.
+/// No latching, for one thread only: measures the cost of latching.
 ///
-/// Writers still set the bit, with plain loads and stores: eviction must see it. They keep away
-/// from pages that are held in shared mode, too: the thread's own closures hold them.
+/// Writers still set the exclusive bit, with plain loads and stores, since eviction must see it.
+/// They also keep away from pages that are held in shared mode, by the thread's own closures.
 pub struct Unlatched;
 
 impl Latching for Unlatched {
@@ -495,7 +501,7 @@ impl Latching for Unlatched {
     }
 
     fn write_within(latch: &Latch, _: u32) -> bool {
-        // Its holder is this thread.
+        // The holder is this thread: waiting cannot help.
         Unlatched::write(latch)
     }
 

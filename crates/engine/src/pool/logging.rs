@@ -109,8 +109,8 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
         }
         let Some(kind) = self.translation.kinds().of(view) else { return };
         // An unchanged word that was a swip before still means the same child, and the log has it.
-        // An unchanged word that was no swip is a remnant of an entry, perhaps a pointer, which the
-        // log may have in an image, too.
+        // An unchanged word that was no swip is a remnant of an entry, perhaps a pointer; an image
+        // in the log may have it, too.
         let was = View::of(before);
         let mut swips = Vec::new();
         if let Some(kind) = self.translation.kinds().of(was) {
@@ -154,20 +154,20 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Returns the log of changes, with the pages that are in use at its end.
+    /// Returns the redo log, with the page space and the row counts at its end.
     #[inline(always)]
     pub fn redo_log(&self) -> &RedoLog {
         &self.redo
     }
 
-    /// Returns whether changes are logged, and show in the LSNs of pages.
+    /// Returns whether changes are logged, and pages therefore have LSNs.
     pub(crate) fn is_logged(&self) -> bool {
         <RedoLog as ChangeLog<Pool<M>>>::is_on(self)
     }
 
     /// Returns whether the log knows that `page` is free. A page that refers to it is then an older
-    /// version. The latch of the referring page is held: a thread that frees a page holds that of
-    /// its parent.
+    /// version. The latch of the referring page is held: a thread that frees a page holds the latch
+    /// of the page's parent.
     pub(crate) fn is_free(&self, page: PageId) -> bool {
         <RedoLog as ChangeLog<Pool<M>>>::is_on(self)
             && self.redo.space_at_tail(|_, space| !space.is_taken(page))

@@ -1,13 +1,13 @@
 //! The buffer pool: frames, latches, translation, replacement, write-back.
 //!
 //! [`Pool`] composes parts, each with private fields and its invariants: `Frames`, `Translation`,
-//! `Replacement`, `Evictors`, `Writeback`, `PageIds` and `RedoLog`. No part knows the pool. A flow
-//! that needs several parts is a method of the pool, in a file on top of this room, and passes one
-//! part to the other.
+//! `Replacement`, `Evictors`, `Writeback`, `PageIds`, `Anchors` and `RedoLog`. No part knows the
+//! pool. A flow that needs several parts is a method of the pool, in a file at the top of this
+//! folder, and passes one part to the other.
 //!
 //! # The order of locks
 //!
-//! A thread takes these from the top down. It waits for none that stands above one that it holds;
+//! A thread takes these locks from the top down. It waits for no lock above one that it holds;
 //! inside the policy host it only tries latches.
 //!
 //! 1. Latches of frames, a parent's before its child's.
@@ -15,7 +15,8 @@
 //! 3. The mutex of the table of in-flight I/O.
 //! 4. The latch of a bucket of the page table.
 //! 5. One mutex of free lists, write buffer, deferred deletions, sync list, read orders or page
-//!    ids; or that of the page space, under which a record is appended to the log.
+//!    ids; or that of a slot of the row counts, then that of the page space, under which a record
+//!    is appended to the log.
 //!
 //! # The life of a page in memory
 //!
@@ -60,10 +61,10 @@
 //! 4. *Use.* A reader reads raw and calls [`Read::validate`]; [`Read::upgrade`] makes it a writer,
 //!    if the page is still at the version that was read. [`Read::share`] keeps the page for a
 //!    user's closure, beyond the end of the mini-transaction.
-//! 5. *Unfix.* The guard is dropped. An optimistic reader leaves nothing behind; a shared latch is
-//!    released; a changed page gets a new version, at once, or, if the change is logged, when the
+//! 5. *Unfix.* The guard is dropped. An optimistic reader leaves nothing behind, and a shared latch
+//!    is released. A changed page gets a new version: at once or, if the change is logged, when the
 //!    record is in the log (`RedoLog::commit`, `logging.rs`).
-//! 6. *End.* The epoch is left. Only now can a frame that was given up meanwhile be reused.
+//! 6. *End.* The epoch is left. Only now can a frame that was given up since the begin be reused.
 
 pub(crate) mod allocation;
 mod anchors;

@@ -1,13 +1,13 @@
-//! Moving pages to lower ids, so that the end of a file becomes free.
+//! Moves pages to lower ids, so that the end of a file becomes free.
 //!
 //! # How
-//! A page moves in one mini-transaction: a new page is allocated below a bound, the old one's bytes
-//! are copied behind its header, the one swip that refers to it (`pages.rs`, rule 1) is replaced,
-//! the swips in it are adopted, and the old page is freed. To other threads this looks like a
-//! merge. The parent's version and that of the old frame grow, so a thread that read either
-//! restarts. The policy is notified of a new page and of one that was dropped. The log gets one
-//! record, of no transaction, with the new page's image, the parent's change, and the old page as
-//! free. A crash leaves the page in one place, and no undo moves it back. The content of a page
+//! A page moves in one mini-transaction. A new page is allocated below a bound, and the old page's
+//! bytes are copied behind its header. The one swip that refers to the page (`pages.rs`, rule 1) is
+//! replaced, the swips in the page are adopted, and the old page is freed. To other threads this
+//! looks like a merge. The parent's version and that of the old frame grow, so a thread that read
+//! either restarts. The policy is notified of a new page and of one that was dropped. The log gets
+//! one record, of no transaction, with the new page's image, the parent's change, and the old page
+//! as free. A crash leaves the page in one place, and no undo moves it back. The content of a page
 //! stays the same, byte for byte: keys, numbers of rows, stamps of values. Only a swip remembers
 //! the place of a page for longer than a mini-transaction. A thread that loads a page in between
 //! has an in-flight load, and the mover waits for it, as it needs the page in memory.
@@ -19,12 +19,12 @@
 //! # The walk
 //! A [`Walk`] goes through a structure from its root, parents before children, and remembers its
 //! place as a path: which child of the root, which child of that, and so on. Nothing is held
-//! between two steps. Others change the structure meanwhile, so a path may lead elsewhere by then,
-//! and pages may be passed over or seen twice: the caller asks the page store whether pages are
-//! left behind the bound, and walks again.
+//! between two steps. Other threads change the structure in between, so a path may lead elsewhere
+//! afterwards, and pages may be passed over or seen twice. The caller asks the page store whether
+//! pages are left behind the bound, and walks again.
 //!
-//! A child is loaded only if it is to move, or may have children of its own. The ids of the others
-//! are known from the swips that refer to them.
+//! A child is loaded only if it is to move, or may have children of its own. The ids of other
+//! children are known from the swips that refer to them.
 
 use millpond_base::{AccessKind, Mark, PageId, PageKind};
 
@@ -52,7 +52,8 @@ pub struct Walk {
 
 impl Walk {
     /// Returns a walk before the first child of a root. Pages from `bound` on are to move. With
-    /// `values`, those of trees' large values move as well, for which all leaves have to be read.
+    /// `values`, the pages of trees' large values move as well, for which all leaves have to be
+    /// read.
     pub fn new(bound: PageId, values: bool) -> Walk {
         Walk { path: vec![0], bound, values }
     }
@@ -62,14 +63,14 @@ impl Walk {
         self.bound
     }
 
-    /// Continues behind the child that it is at.
+    /// Continues behind the current child.
     fn pass(&mut self) {
         if let Some(last) = self.path.last_mut() {
             *last += 1;
         }
     }
 
-    /// Continues behind the page whose children it is among.
+    /// Continues behind the parent of the current child.
     fn leave(&mut self) {
         self.path.pop();
         self.pass();
@@ -109,17 +110,18 @@ struct Seen {
 }
 
 fn mark(what: AccessKind) -> Mark {
-    // No scan's: the pages on the way down would be the first victims for those below them.
+    // Not the mark of a scan: the pages on the way down would be the first victims for the pages
+    // below them.
     Mark::of(what).with_kind(PageKind::OTHER, 0)
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Mini-transactions after which a page is passed over: other threads hold it, or it does not
-    /// stay in memory.
+    /// Number of mini-transactions after which a page is passed over: other threads hold it, or it
+    /// does not stay in memory.
     pub(crate) const MOVE_TRIES: u32 = 50;
 
-    /// Takes a step of a walk through the structure below `anchor`: to the next page that is to
-    /// move, which it moves, or that may have children.
+    /// Takes a step of a walk through the structure below `anchor`: moves the next page that is to
+    /// move, or continues to the next page that may have children.
     ///
     /// # Errors
     /// A page could not be read, or no frame was available.
@@ -136,7 +138,7 @@ impl<M: PoolStrategy> Pool<M> {
             });
             match done {
                 Ok(None) => self.make_frames(1)?,
-                // In the latter case a closure of this thread has borrowed the page.
+                // With `Held`, a closure of this thread has borrowed the page.
                 Ok(Some(Moved::Busy)) | Err(PoolError::Held { .. }) => {
                     walk.pass();
                     return Ok(Moved::Busy);

@@ -21,8 +21,8 @@ pub trait PoolStrategy: Send + Sync + 'static {
     type Hook: HitHook;
     /// `true` if references to pages in memory are pointers; else they go through a hash table.
     const SWIZZLES: bool;
-    /// `true` if there is a hash table from page ids to frames. Without swips it is needed; beside
-    /// them, as in Graefe's pointer swizzling (gilbert 2.4.1), it is searched before a read.
+    /// `true` if there is a hash table from page ids to frames. Needed without swizzling. With
+    /// swizzling, as in Graefe's (gilbert 2.4.1), the table is searched before a read.
     const HAS_TABLE: bool = !Self::SWIZZLES;
     /// `true` if page references can be recorded.
     const RECORDS: bool = false;
@@ -43,16 +43,16 @@ pub enum EvictionMode {
     /// The thread that needs a frame; dirty pages are written in the background.
     #[default]
     Worker,
-    /// This number of threads, which keep some frames free ahead of need; they sleep while there
+    /// A fixed number of threads, which keep some frames free ahead of need, and sleep while there
     /// are enough.
     Threads(NonZeroU32),
-    /// At most this number of threads, no more of them awake than demand asks for. A thread that
+    /// Up to this number of threads, no more of them awake than demand asks for. A thread that
     /// needs a frame while all of them are at work evicts, too.
     Adaptive(NonZeroU32),
 }
 
 impl EvictionMode {
-    /// Returns `threads` evictor threads, at least one.
+    /// Returns the mode with `threads` evictor threads, at least one.
     ///
     /// ```
     /// use millpond::EvictionMode;
@@ -62,7 +62,7 @@ impl EvictionMode {
         EvictionMode::Threads(NonZeroU32::new(threads).unwrap_or(NonZeroU32::MIN))
     }
 
-    /// Returns at most `most` evictor threads, at least one.
+    /// Returns the mode with up to `most` evictor threads, at least one.
     ///
     /// ```
     /// use millpond::EvictionMode;
@@ -141,13 +141,13 @@ pub struct PoolOptions {
     pub reclamation: Reclamation,
     /// Threads that evict.
     pub evictors: EvictionMode,
-    /// Free frames that evictor threads keep ready, and victims that a worker looks for at once.
-    /// 1 evicts page by page, as a simulator does.
+    /// Number of victims that a round of eviction looks for; evictor threads keep about twice as
+    /// many frames ready. 1 evicts page by page, as a simulator does.
     pub batch: u32,
     /// `true` if a thread writes dirty pages in the background.
     pub background_writer: bool,
-    /// The rule by which the evictor threads work as page cleaners, if they do (li 2.1.1). There
-    /// must be a fixed number of them, and only they write pages, or a thread that needs a frame.
+    /// The rule by which the evictor threads work as page cleaners, if they do (li 2.1.1). The
+    /// number of threads must be fixed, and only they or a thread that needs a frame write pages.
     pub cleaning: Option<Cleaning>,
     /// `true` if a miss that continues a sequence of page ids reads ahead (li 5.6.1.3); needs the
     /// thread that writes in the background.
@@ -160,11 +160,11 @@ pub struct PoolOptions {
     pub nodes: Option<u32>,
     /// One in this many operations in memory is timed; 0 times none.
     pub sample_period: u32,
-    /// References by which a policy's clock of references advances at once. 1 is exact, but then
-    /// all threads write one word at each reference.
+    /// Number of references by which a policy's clock of references advances at a time. 1 is exact,
+    /// but then all threads write one word at each reference.
     pub references_per_tick: u32,
-    /// Restarts after which an operation that still misses a page fails, while no page is held for
-    /// it. With `None` no operation fails, and the starvation guard holds pages for it.
+    /// Number of restarts after which an operation that still misses a page fails. No page is held
+    /// for it. With `None` no operation fails, and the starvation guard holds pages instead.
     pub attempts_max: Option<u32>,
     /// Seed of random choices.
     pub seed: u64,
@@ -192,5 +192,5 @@ impl PoolOptions {
     }
 }
 
-/// Frames below which no pool can work: a path, a split and its new pages.
+/// Least number of frames of a pool: room for a path, a split and its new pages.
 pub const FRAMES_MIN: u32 = 8;

@@ -67,7 +67,7 @@ impl PageIds {
         taken
     }
 
-    /// Puts an id back that [`PageIds::take`] returned and no page got.
+    /// Puts back an id that [`PageIds::take`] returned and no page got.
     pub(crate) fn untake(&self, id: PageId) {
         let mut ids = locked(&self.ahead);
         debug_assert!(!ids.contains(&id), "{id:?} is free already");
@@ -96,7 +96,7 @@ impl PageIds {
         }
     }
 
-    /// Keeps only ids below `bound` for new pages from now on; `None`: any id.
+    /// Keeps only ids below `bound` for new pages from now on, or any id if it is `None`.
     pub(crate) fn set_ceiling(&self, bound: Option<PageId>) {
         self.ceiling.store(bound.map_or(NO_CEILING, |bound| bound.0), Ordering::Relaxed);
     }
@@ -107,10 +107,11 @@ impl PageIds {
     }
 
     /// Allocates ids in storage until at least `least` are ready, or as many as a full disk has
-    /// left. If that is none, undo gets ids from the reserve. The calling thread holds no latch.
+    /// left. If the disk has none left, undo gets ids from the reserve. The calling thread holds no
+    /// latch.
     ///
     /// # Errors
-    /// The storage's, if it could not allocate a single id.
+    /// The error of the storage, if it could not allocate a single id.
     pub(crate) fn refill(&self, least: u32) -> Result<(), PoolError> {
         const AT_ONCE: u32 = 64;
         let enough = || locked(&self.ahead).len() >= least as usize;
@@ -122,7 +123,7 @@ impl PageIds {
         while !enough() {
             let mut more = Vec::new();
             match self.storage.allocate(AT_ONCE.max(least), &mut more) {
-                // The rest of a full disk may do.
+                // The ids that a full disk had left may be enough.
                 Err(_) if has_more => break,
                 Err(_) if Reserved::is_in_use() => return self.refill_for_undo(least),
                 allocated => allocated?,
@@ -151,7 +152,7 @@ impl PageIds {
     /// Frees all ids in storage that no page has; for closing.
     ///
     /// # Errors
-    /// The storage's.
+    /// The error of the storage.
     pub fn return_all(&self) -> Result<(), PoolError> {
         let mut ids = std::mem::take(&mut *locked(&self.ahead));
         ids.append(&mut locked(&self.for_undo));

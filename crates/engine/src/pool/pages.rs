@@ -9,9 +9,9 @@
 //!    multiple of 8; roots have theirs in an [`Anchor`]. A structure leaves its root where it is:
 //!    it grows by moving its content into a new child. Pages, roots as well, get other ids only
 //!    when a store shrinks (`moving.rs`).
-//! 2. Work happens in mini-transactions ([`Pages::run`]). One never waits for anything but latches,
-//!    and takes those downwards; everything else ends it with a [`Jump`]. Its changes before a jump
-//!    must be complete in themselves.
+//! 2. Work happens in mini-transactions ([`Pages::run`]). A mini-transaction waits only for
+//!    latches, and takes them downwards; everything else ends it with a [`Jump`]. Its changes
+//!    before a jump must be complete in themselves.
 //! 3. Before the first change that needs new pages, a mini-transaction allocates them; an allocated
 //!    page that is not needed after all is freed with [`Pages::free`].
 //! 4. When a swip moves to another page, [`MiniTransaction::adopt`] is called, while both pages are
@@ -78,8 +78,8 @@ pub trait Pages: PageMemory {
         mark: Mark,
     ) -> Try<Write<'o, Self>>;
 
-    /// Returns the page of `hint`, latched exclusively, if it is in memory and unchanged since
-    /// then; `mark` describes the reference.
+    /// Returns the page of `hint`, latched exclusively, if it is in memory and unchanged since the
+    /// hint was taken; `mark` describes the reference.
     #[inline(always)]
     fn recall<'o>(
         &'o self,
@@ -90,7 +90,8 @@ pub trait Pages: PageMemory {
         let _ = (mtr, hint, mark);
         None
     }
-    /// Returns the page of `hint`, to be read, if it is in memory and unchanged since then.
+    /// Returns the page of `hint`, to be read, if it is in memory and unchanged since the hint was
+    /// taken.
     #[inline(always)]
     fn recall_to_read<'o>(
         &'o self,
@@ -111,7 +112,7 @@ pub trait Pages: PageMemory {
         mtr: &'o MiniTransaction<'o, Self>,
         new: NewPage,
     ) -> Try<Write<'o, Self>>;
-    /// Frees a page; nothing refers to it any more.
+    /// Frees a page to which nothing refers any more.
     fn free(&self, page: Write<'_, Self>);
     /// Returns the swip to write for `page`, which is in memory.
     fn swip(&self, page: &Write<'_, Self>) -> Swip;
@@ -135,9 +136,10 @@ pub trait Pages: PageMemory {
     fn order_reads<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) -> Ordered;
     /// Begins the reads that were ordered.
     fn begin_reads(&self);
-    /// Returns the most pages that a scan should have on their way: others want frames, too.
+    /// Returns the greatest number of pages that a scan should have on their way, as other
+    /// operations need frames, too.
     fn ahead_max(&self) -> usize;
-    /// Makes frames for about `pages` reads to be ordered; outside any mini-transaction.
+    /// Frees frames for about `pages` reads to be ordered. Called outside any mini-transaction.
     ///
     /// # Errors
     /// No frame is available, or a victim could not be written.
@@ -214,8 +216,8 @@ pub trait Pages: PageMemory {
         }
     }
 
-    /// Runs `attempt` like [`Pages::run`], and also returns where the record of the last
-    /// mini-transaction begins; 0 without a record.
+    /// Runs `attempt` like [`Pages::run`], and also returns the start of the record of the last
+    /// mini-transaction, or 0 without a record.
     ///
     /// # Errors
     /// See [`Pages::run`].

@@ -1,4 +1,4 @@
-//! The pool as data structures see it. This file needs `unsafe`.
+//! The pool's implementation of the interface for data structures. This file needs `unsafe`.
 
 use std::ptr::NonNull;
 
@@ -122,11 +122,13 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         mark: Mark,
     ) -> Option<Write<'o, Self>> {
         let frame = self.frames.memory().frame(hint.frame())?;
-        // Mostly the hint fits; if not, no other thread is disturbed by a latch.
+        // The first check takes no latch, so that a hint that does not fit disturbs no other
+        // thread.
         if !hint.fits(self.frames.header(frame)) {
             return None;
         }
-        // SAFETY: a frame of this pool. Whether it holds the page is checked under the latch.
+        // SAFETY: a frame of this pool. The check that it holds the page is repeated under the
+        // latch.
         let page = unsafe { Write::begin(mtr, frame) }.ok()?;
         if !hint.fits(page.header()) {
             return None;
@@ -147,8 +149,8 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         if !hint.fits(self.frames.header(frame)) {
             return None;
         }
-        // SAFETY: a frame of this pool. Whether it holds the page is checked afterwards, and what
-        // is read from then on by the reader.
+        // SAFETY: a frame of this pool. The check that it holds the page follows, and the reader
+        // validates everything that it reads from then on.
         let page = unsafe { Read::begin(mtr, frame) }.ok()?;
         if !hint.fits(page.header()) {
             return None;
@@ -206,7 +208,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
     }
 
     fn begin_reads(&self) {
-        // Threads that need the pages meanwhile wait for the reads.
+        // Threads that need the pages before then wait for the reads.
         self.writeback.wake();
     }
 

@@ -1,13 +1,15 @@
-//! Reading ahead of a miss that continues a sequence of page ids, by the rule of
-//! [read_ahead](millpond_base::read_ahead), which simulated first tiers have, too (li 5.6.1.3).
+//! Read-ahead after a miss that continues a sequence of page ids, by the rule of
+//! [read_ahead](millpond_base::read_ahead). Simulated first tiers follow the same rule (li
+//! 5.6.1.3).
 //!
-//! A page can be read only if its swip is known. So what is read ahead are children of the missing
-//! page's parent, those whose ids follow: leaves that were made one after the other, as by loading
-//! or by inserts in order. The pages before it are looked for where this pool has a table, and else
-//! among the children of the parent, and the parent.
+//! A page can be read only if its swip is known, so the pages read ahead are children of the
+//! missing page's parent whose ids follow. Such leaves were created one after the other, by loading
+//! or by inserts in order. The pages before the missing one are looked up in the page table if the
+//! pool has one, and otherwise among the parent and its children.
 //!
-//! All of this is a hint: no thread waits for I/O here but for frames, nothing fails, and what was
-//! read ahead is no reference until a thread needs it.
+//! All of this is a hint. The thread that missed may wait until frames are free, but never for the
+//! reads that it orders, and no error ends its operation. A page that was read ahead is not
+//! referenced until a thread needs it.
 
 use crate::pool::buffer_pool::Pool;
 use crate::pool::fault::Order;
@@ -18,8 +20,8 @@ use crate::pool::swip::Swip;
 use crate::pool::translation::translation::Missing;
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Orders the reads of the pages that follow the page of `load`, which this thread has just
-    /// read, if it continues a sequence; outside any mini-transaction.
+    /// Orders reads of the pages that follow the page of `load`, which this thread has just read,
+    /// if that page continues a sequence. Called outside any mini-transaction.
     pub(crate) fn read_ahead_after(&self, load: &Load) {
         let Some(missing) =
             self.with_parent(load, || self.translation.missing_after(&self.frames, load))
@@ -36,8 +38,9 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// Does `work` while the page of the load's parent is latched, shared, so that neither its
-    /// swips change nor its children leave; `None` if the latch is held, or the page is gone.
+    /// Calls `work` while this thread holds the load's parent in shared mode, so that neither its
+    /// swips change nor its children leave. Returns `None` if the latch is held exclusively, or the
+    /// page is gone.
     fn with_parent<T>(&self, load: &Load, work: impl FnOnce() -> T) -> Option<T> {
         let parent = self.frames.header(load.parent);
         if load.parent_page.is_none() || !parent.latch.try_shared() {
@@ -50,7 +53,8 @@ impl<M: PoolStrategy> Pool<M> {
         done
     }
 
-    /// Orders the reads of pages whose swips are still where they were; returns how many.
+    /// Orders the reads of pages whose swips are still where they were; returns the number of
+    /// reads.
     fn order_missing(&self, load: &Load, missing: &[Missing]) -> u32 {
         let mut given = 0;
         for (page, at) in missing {

@@ -1,9 +1,9 @@
-//! Work for which room was reserved: undo, and freeing what a transaction replaced.
+//! Work for which room was reserved: undo, and freeing the values that a transaction replaced.
 //!
 //! The log keeps room for it ([`Log::reserve`](crate::log::Log::reserve)), and a full data file
-//! keeps places for a few new pages. All other work asks for room first, and leaves that alone. A
-//! thread that is about to use reserved room marks itself here: splits and overflow pages are
-//! allocated far below the transaction that needs them.
+//! keeps places for a few new pages. All other work asks for room first, and leaves the reserved
+//! room alone. A thread that is about to use reserved room marks itself here: splits and overflow
+//! pages are allocated far below the transaction that needs them.
 
 use std::cell::Cell;
 use std::marker::PhantomData;

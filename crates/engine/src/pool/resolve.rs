@@ -1,11 +1,10 @@
-//! From a swip to the page: the hot path, and the cost of a page in the cooling stage or a missing
-//! one.
+//! From a swip to the page: the hot path, and the slower paths of cooling and of missing pages.
 //!
 //! A hot page costs one test of the swip's tag bits (leanstore III-A), the child's version and a
 //! second look at the parent's. With a hash table instead, the swip always holds a page id, which
 //! is looked up (leanstore fig. 2a). With both, a miss checks the table before it reads the page
-//! (gilbert 2.4.1). That rarely finds anything: here a page that was read, and whose parent was
-//! latched then, is left to the table of in-flight I/O, as it is without a page table.
+//! (gilbert 2.4.1). That rarely finds anything: with swizzling, a page whose parent could not be
+//! latched when its read ended waits in the table of in-flight I/O, and not in the page table.
 
 use std::ptr::NonNull;
 
@@ -98,7 +97,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// Verifies a page that was loaded while its parent was not there.
+    /// Verifies a page that was loaded while its parent was not available.
     #[cold]
     fn verify_late(
         &self,
@@ -146,7 +145,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
         let page = word.page();
         if M::SWIZZLES && M::HAS_TABLE && self.translation.has(&self.frames, page) {
-            // It was attached a moment ago: the swip is another one by now.
+            // The page was attached a moment ago, so the swip has changed by now.
             return Err(Jump::Restart);
         }
         if let Some(arrived) = self.claim(page, mark) {
@@ -179,8 +178,8 @@ impl<M: PoolStrategy> Pool<M> {
         frame
     }
 
-    /// With a page table, the frame's state shows whether a page is in the cooling stage. It is not
-    /// made hot again where a restart only takes the same path once more.
+    /// Makes a page hot again if its frame's state shows that it is in the cooling stage; for pools
+    /// without swizzling. Does nothing if a restart only takes the same path once more.
     #[inline(always)]
     fn warm(
         &self,

@@ -2,11 +2,11 @@
 //! that it needs in memory together.
 //!
 //! An operation needs a path, and it loads a missing page outside of any mini-transaction. Under
-//! most policies a page that was just loaded stays for a while. Under some it is the next victim:
+//! most policies a page that was just loaded stays for a while. Under some it is the next victim.
 //! FILO and MRU evict the inner node for its leaf and the leaf for its inner node, for ever
 //! (gilbert 1.3.4 found that they stall in small pools). So an operation that has restarted
-//! [`PATIENCE`] times is *starving*: what it loads from then on is held, that is, refused as
-//! pinned, until the operation ends.
+//! [`PATIENCE`] times is *starving*: every page that it loads from then on is held, that is,
+//! refused as pinned, until the operation ends.
 //!
 //! Where `attempts_max` is set, nothing is held and the operation fails in the end: then only the
 //! policy's choices count.
@@ -24,17 +24,17 @@ use crate::pool::memory::region::FrameMemory;
 use crate::pool::sync::locked::locked;
 use crate::stats::thread_slot::OWNED;
 
-/// Restarts of an operation before it is starving: about one for each page of a path.
+/// Number of restarts of an operation before it is starving: about one for each page of a path.
 pub const PATIENCE: u32 = if cfg!(feature = "model") { 6 } else { 8 };
 
 /// The starving operation, if any, and the frames held for it.
 #[derive(Default)]
 pub(crate) struct StarvationGuard {
-    /// The slot of its thread, plus 1; 0 if no operation starves. Only that thread sets it from 0,
-    /// and back to 0.
+    /// Slot of the starving operation's thread, plus 1; 0 if no operation starves. Only that thread
+    /// sets it from 0, and back to 0.
     thread: AtomicUsize,
-    /// The frames that are held for it; empty while no operation starves. A frame may be listed
-    /// twice: if no thread came for its page, another may have been loaded into it.
+    /// Frames that are held for the starving operation; empty while none starves. A frame may be
+    /// listed twice: if no thread came for its page, another may have been loaded into it.
     held: Mutex<Vec<FrameId>>,
 }
 

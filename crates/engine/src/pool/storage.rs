@@ -12,16 +12,16 @@ pub struct PageOut<'a> {
     pub page: PageId,
     /// Reason for the write (li 2.2).
     pub reason: Reason,
-    /// Its bytes, aligned to 512; the storage puts the checksum in.
+    /// Bytes of the page, aligned to 512; the storage puts the checksum in.
     pub bytes: &'a mut [u8],
 }
 
-/// A page to be read: the result is kept with the page and the frame that it concerns.
+/// A page to be read, with its frame and the result of the read.
 #[derive(Debug)]
 pub struct PageIn<'a> {
     /// Id of the page.
     pub page: PageId,
-    /// The frame that it is read for.
+    /// The frame into which the page is read.
     pub frame: FrameId,
     /// The frame's page, to read into.
     pub bytes: &'a mut [u8],
@@ -41,19 +41,19 @@ pub trait Storage: Send + Sync {
     /// Returns the bytes of a page.
     fn page_size(&self) -> usize;
 
-    /// Returns whether a new version of a page is written over the old one. If not, a page is on
-    /// storage as it was last written, whenever the power fails, and a log needs no images of it.
+    /// Returns whether a new version of a page is written over the old one. If not, storage has a
+    /// whole version of each page whenever the power fails, and a log needs no images of pages.
     fn is_in_place(&self) -> bool {
         true
     }
 
-    /// Returns the number of pages that can exist now: ids are below.
+    /// Returns the number of pages that can exist now; all ids are below it.
     fn pages(&self) -> u64;
 
     /// Reads `page` into `bytes`, and verifies that it is the page that was written.
     ///
     /// # Errors
-    /// It cannot be read, or is damaged.
+    /// The page cannot be read, or is damaged.
     fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), PoolError>;
 
     /// Reports that the bytes read for `page` are sound, and cannot be the page: a cache below
@@ -65,8 +65,8 @@ pub trait Storage: Send + Sync {
         false
     }
 
-    /// Reads several pages, as many at once as the device is good at; each request comes back with
-    /// its own result.
+    /// Reads several pages, as many at a time as suits the device; each request gets its own
+    /// result.
     fn read_batch(&self, reads: &mut [PageIn<'_>]) {
         for read in reads {
             read.result = self.read(read.page, read.bytes);
@@ -93,13 +93,13 @@ pub trait Storage: Send + Sync {
     /// There is no room for more pages.
     fn allocate(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError>;
 
-    /// Returns whether the next checkpoint makes places free that pages can be written to.
+    /// Returns whether the next checkpoint will free places to which pages can be written.
     fn waits_for_checkpoint(&self) -> bool {
         false
     }
 
-    /// Allocates up to `count` pages for undo. If there is no room for more pages, storage gives
-    /// those that it keeps for undo.
+    /// Allocates up to `count` pages for undo. If there is no room for more pages, storage provides
+    /// the pages that it keeps for undo.
     ///
     /// # Errors
     /// See [`Storage::allocate`].

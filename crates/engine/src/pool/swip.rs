@@ -46,25 +46,25 @@ impl Swip {
         Swip(Swip::hot(frame).0 | COOLING)
     }
 
-    /// Returns whether it points to a frame, hot or cooling.
+    /// Returns whether the swip points to a frame, hot or cooling.
     #[inline(always)]
     pub fn is_swizzled(self) -> bool {
         self.0 & EVICTED == 0 && self != Swip::NULL
     }
 
-    /// Returns whether it is hot; [`Swip::NULL`] is not.
+    /// Returns whether the swip is hot; [`Swip::NULL`] is not.
     #[inline(always)]
     pub fn is_hot(self) -> bool {
         self.0 & (EVICTED | COOLING) == 0 && self != Swip::NULL
     }
 
-    /// Returns whether it is cooling.
+    /// Returns whether the swip is cooling.
     #[inline(always)]
     pub fn is_cooling(self) -> bool {
         self.0 & (EVICTED | COOLING) == COOLING
     }
 
-    /// Returns whether it holds a page id.
+    /// Returns whether the swip holds a page id.
     #[inline(always)]
     pub fn is_evicted(self) -> bool {
         self.0 & EVICTED != 0

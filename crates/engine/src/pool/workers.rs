@@ -1,5 +1,5 @@
-//! The pool's own threads: evictors, the background writer, and the one that populates memory. They
-//! sleep when there is nothing to do, and end when [`Workers`] is dropped.
+//! The pool's own threads: evictors, the background writer, and the thread that populates memory.
+//! They sleep when there is nothing to do, and end when [`Workers`] is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ impl<M: PoolStrategy> Workers<M> {
     /// Starts the threads that the pool's options ask for.
     ///
     /// # Errors
-    /// The operating system gave no thread.
+    /// The operating system could not start a thread.
     pub fn start(pool: Arc<Pool<M>>) -> Result<Workers<M>, PoolError> {
         pool.stop.store(false, Ordering::Release);
         let mut workers = Workers { pool, threads: Vec::new() };

@@ -1,9 +1,9 @@
-//! Writing pages back: for a frame, for the log's sake, and to close.
+//! Writes pages back: to free frames, to shorten the log for a recovery, and to close.
 //!
-//! A checkpoint chooses pages whose recLSNs are old, so that the log from there on is all that a
-//! recovery reads. Time passes between the choice and the write. A page that another thread wrote
-//! meanwhile, and that changed again, is young: it keeps nothing of the log, and is passed by. The
-//! log is cut at [`Pool::redo_bound`], which looks at all frames again, and not by that choice.
+//! A checkpoint chooses pages with old recLSNs, so that a recovery reads only the log behind them.
+//! Time passes between the choice and the write. A page that another thread wrote in between, and
+//! that changed again, is young: it needs no old part of the log, and is passed by. The log is not
+//! cut by that choice, but at [`Pool::redo_bound`], which looks at all frames again.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -20,7 +20,8 @@ use crate::pool::writeback::buffer::BATCH_MAX;
 use crate::pool::writeback::write::Writer;
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Writes those of `frames` that are dirty and can be latched now; returns how many.
+    /// Writes the pages of `frames` that are dirty and can be latched now; returns the number
+    /// written.
     ///
     /// # Errors
     /// The first error of the storage; pages whose write failed are dirty again.
@@ -32,8 +33,8 @@ impl<M: PoolStrategy> Pool<M> {
         error.map_or(Ok(written), Err)
     }
 
-    /// Writes those of `frames` that are dirty and due, by their recLSNs, and can be latched now.
-    /// Returns how many pages were written, and the first error.
+    /// Writes the pages of `frames` that are dirty, due by their recLSNs, and can be latched now.
+    /// Returns the number of pages written, and the first error.
     fn write_due(
         &self,
         frames: &[FrameId],
@@ -55,7 +56,7 @@ impl<M: PoolStrategy> Pool<M> {
         writer.write_all(frames, reason, is_due)
     }
 
-    /// Returns the frames that are dirty and whose recLSN is before `bound`, with it.
+    /// Returns the dirty frames whose recLSN is before `bound`, each with its recLSN.
     pub fn older(&self, bound: Lsn) -> Vec<(Lsn, FrameId)> {
         let used = self.frames.used_headers();
         let dirty = used.filter_map(|(id, header)| Some((header.dirty_since()?, id)));
@@ -81,11 +82,12 @@ impl<M: PoolStrategy> Pool<M> {
         Ok(written)
     }
 
-    /// Returns a bound of the log below which no page in memory needs it: the least recLSN of all
-    /// pages that are dirty or being written, and not beyond the tail of the log as it is now.
+    /// Returns a bound of the log below which no page in memory needs it. The bound is the least
+    /// recLSN of all pages that are dirty or being written, and at most the tail of the log as it
+    /// is now.
     pub fn redo_bound(&self) -> Lsn {
         let mut bound = self.redo.tail();
-        // A frame that is handed out from now on gets dirty behind that.
+        // A frame that is handed out from now on becomes dirty behind this bound.
         for (_, header) in self.frames.used_headers() {
             if header.is_dirty_or_writing() {
                 bound = bound.min(header.rec_lsn());
@@ -94,10 +96,10 @@ impl<M: PoolStrategy> Pool<M> {
         bound
     }
 
-    /// Writes, for the log's sake, those of `frames` whose recLSN is before `bound` when it is
-    /// their turn, and that can be latched then; returns their number, neighbours included. A
-    /// chosen page that another thread wrote since keeps nothing of the log, even if it is dirty
-    /// again.
+    /// Writes, so that the log can be cut, the pages of `frames` whose recLSN is before `bound`
+    /// when it is their turn, if they can be latched. Returns the number written, neighbours
+    /// included. A chosen page that another thread has written since needs no old part of the log,
+    /// even if it is dirty again.
     ///
     /// # Errors
     /// See [`Pool::write_frames`].
@@ -107,7 +109,7 @@ impl<M: PoolStrategy> Pool<M> {
         for chosen in frames.chunks(BATCH_MAX) {
             let overdue: Vec<FrameId> =
                 chosen.iter().copied().filter(|id| self.is_older(*id, bound)).collect();
-            // Neighbours of a page go with it however young they are.
+            // Neighbours of a page are written with it, however young they are.
             let is_due = |id: FrameId, rec_lsn: Lsn| rec_lsn < bound || !overdue.contains(&id);
             let all = self.with_neighbours(&overdue, Reason::Recov);
             let (count, error) = self.write_due(&all, Reason::Recov, &is_due);
@@ -128,8 +130,9 @@ impl<M: PoolStrategy> Pool<M> {
         since.is_some_and(|rec_lsn| rec_lsn < bound)
     }
 
-    /// Returns `frames` and those of the dirty pages next to theirs, which are written with them,
-    /// if the rule is to; with a page table only, which finds them.
+    /// Returns `frames` and, if the cleaning rule asks for it, the frames of dirty pages next to
+    /// theirs, to be written together. Only pools without swizzling do this, as they find
+    /// neighbours in the page table. A worker that waits for a frame writes no neighbours.
     pub(crate) fn with_neighbours<'f>(
         &self,
         frames: &'f [FrameId],
@@ -157,8 +160,8 @@ impl<M: PoolStrategy> Pool<M> {
         Cow::Owned(all)
     }
 
-    /// Leaves dirty frames to those that write, if there is a background writer. Returns how many
-    /// of them were not in the buffer and are now.
+    /// Leaves dirty frames to the write buffer, if there is a background writer and there are no
+    /// page cleaners. Returns the number of frames that the buffer did not have before.
     pub(crate) fn hand_over(&self, dirty: &[FrameId]) -> u32 {
         match self.options.background_writer && !self.cleans() {
             true => self.writeback.hand_over(&self.frames, dirty),
@@ -166,8 +169,8 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// Writes a batch of the buffer, and evicts it where the policy will not offer it again.
-    /// Returns how many pages were written, and how many evicted.
+    /// Writes a batch of the buffer, and then evicts it if the policy would not soon offer it
+    /// again. Returns the number of pages written, and of pages evicted.
     ///
     /// # Errors
     /// See [`Pool::write_frames`].
@@ -192,8 +195,8 @@ impl<M: PoolStrategy> Pool<M> {
                 continue;
             }
             if !self.writeback.buffer().is_empty() {
-                // An error stays with the page, which is still dirty: the thread that needs the
-                // frame, or closes the store, gets it.
+                // On an error the page stays dirty, and the thread that needs its frame, or closes
+                // the store, gets the error.
                 let done = self.write_buffered(Reason::Replace).and_then(|_| self.sweep_cooling());
                 if let Err(error) = done {
                     tracing::warn!(%error, "a page could not be written in the background");
@@ -229,7 +232,7 @@ impl<M: PoolStrategy> Pool<M> {
     pub fn flush(&self, reason: Reason) -> Result<u32, PoolError> {
         const TRIES_MAX: u32 = 10_000;
         let mut written = 0;
-        // Nothing that it holds will be dirty.
+        // No page in the buffer will be dirty afterwards.
         self.writeback.buffer().forget(&self.frames);
         for attempt in 0..TRIES_MAX {
             let dirty = |id: &FrameId| {
@@ -237,7 +240,8 @@ impl<M: PoolStrategy> Pool<M> {
             };
             let frames: Vec<FrameId> =
                 (0..self.frames.count()).map(FrameId).filter(dirty).collect();
-            // Frames that others have taken from the write buffer, they evict when they are done.
+            // Other threads evict the frames that they took from the write buffer when they are
+            // done.
             let is_settled = self.writeback.buffer().pending() == 0 || attempt > TRIES_MAX / 100;
             if frames.is_empty() && is_settled {
                 return Ok(written);
@@ -252,10 +256,10 @@ impl<M: PoolStrategy> Pool<M> {
         Err(PoolError::Busy { dirty: self.frames_dirty() })
     }
 
-    /// Waits for a while for pages that were deleted while they were written: only then are they
-    /// free.
+    /// Waits a while until pages that were deleted during their write are free, as they are only
+    /// after it.
     pub(crate) fn finish_frees(&self) {
-        /// A device that takes longer is not waited for.
+        /// Limit of the wait, if a device takes longer.
         const NAPS: u32 = 2000;
         const NAP: Duration = Duration::from_micros(500);
         for _ in 0..NAPS {

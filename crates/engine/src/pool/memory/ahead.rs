@@ -1,16 +1,16 @@
-//! Memory of frames that were never used, populated a little ahead of their first use.
+//! Populates the memory of frames a little ahead of their first use.
 //!
-//! A thread that touches memory first waits until the system has found and zeroed it. For a huge
-//! page that is a tenth of a millisecond, and several where a hypervisor has to find it, too: a
-//! store that grows would spend a good part of its time there. A thread of the pool takes these
-//! waits upon itself, by steps of a huge page, and stays ahead by a quarter of what is used: a
-//! small store stays small.
+//! The first thread that touches memory waits until the system has found and zeroed it. For a huge
+//! page that is a tenth of a millisecond, and several where a hypervisor has to find the memory,
+//! too. A growing store would spend a good part of its time in these waits. A thread of the pool
+//! waits instead, one huge page at a time, and stays ahead by a quarter of the used memory: a small
+//! store stays small.
 //!
 //! # Invariants
-//! 1. Frames of a part are used first in ascending order: a thread that takes one at or behind the
-//!    part's `due` asks, and one ask is open per part at most.
-//! 2. Nothing needs a frame's memory to be populated: where the system cannot do it, the thread
-//!    ends, and memory comes when it is touched.
+//! 1. The frames of a part are first used in ascending order. A thread that takes a frame at or
+//!    behind the part's `due` requests more memory; at most one request is open per part.
+//! 2. No thread depends on populated memory. If the system cannot populate it, the populating
+//!    thread ends, and memory is found when it is touched.
 
 use std::ops::Range;
 
@@ -19,25 +19,25 @@ use millpond_base::sync::atomic::{AtomicU32, Ordering};
 
 use crate::pool::memory::region::FrameMemory;
 
-/// Bytes of a step.
+/// Bytes per step: a huge page.
 const STEP: u64 = 2 << 20;
 
-/// The thread stays ahead by the used bytes divided by this …
+/// Divisor of the used bytes: the quotient is the distance by which the thread stays ahead.
 const SHARE: u64 = 4;
 
-/// … and by this number of bytes at most.
+/// Greatest distance, in bytes, by which the thread stays ahead.
 const MOST: u64 = 16 << 20;
 
-/// In place of a due frame: the thread was asked, and has not answered yet.
+/// Value of `due` while a request is open.
 const ASKED: u32 = u32::MAX;
 
 /// Tracks the populated part of the pool's memory.
 pub struct Ahead {
-    /// Per part of the free lists, the first frame whose use is a reason to populate more.
+    /// For each part of the free lists, the first frame whose use requests more memory.
     due: Box<[AtomicU32]>,
 }
 
-/// Progress of one part, in bytes behind the first frame.
+/// Progress of one part, in bytes from the start of the first frame.
 struct Part {
     begin: u64,
     end: u64,
@@ -45,14 +45,14 @@ struct Part {
 }
 
 impl Part {
-    /// Returns the end up to which to populate, once frames before `used` were used.
+    /// Returns the end of the memory to populate, once the bytes before `used` are in use.
     fn target(&self, used: u64) -> u64 {
         let ahead = ((used - self.begin) / SHARE).min(MOST);
         let target = used + ahead;
         if target >= self.end { self.end } else { target / STEP * STEP }
     }
 
-    /// Returns the least number of used bytes at which to populate further.
+    /// Returns the least end of used bytes at which to populate further.
     fn due(&self) -> u64 {
         let next = ((self.populated / STEP + 1) * STEP).min(self.end);
         let by_share = self.begin + (next - self.begin) * SHARE / (SHARE + 1);
@@ -76,19 +76,19 @@ impl Ahead {
             && due.compare_exchange(known, ASKED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Returns whether the thread was asked.
+    /// Returns whether a request is open.
     pub fn is_asked(&self) -> bool {
         self.due.iter().any(|due| due.load(Ordering::Relaxed) == ASKED)
     }
 
-    /// Ends all asking.
+    /// Ends all requests.
     pub fn end(&self) {
-        // No frame has this number, and it is not the mark either.
+        // No frame has this number, and it differs from `ASKED`.
         self.due.iter().for_each(|due| due.store(ASKED - 1, Ordering::Relaxed));
     }
 }
 
-/// The thread's side.
+/// Progress of the thread that populates memory.
 pub struct Populating<'a> {
     memory: &'a FrameMemory,
     ahead: &'a Ahead,
@@ -96,7 +96,8 @@ pub struct Populating<'a> {
 }
 
 impl<'a> Populating<'a> {
-    /// Begins with memory of which `used`, a range of frames per part, was used so far.
+    /// Returns the progress for `memory`, of which the frames in `used`, one range per part, are in
+    /// use.
     pub fn new(memory: &'a FrameMemory, ahead: &'a Ahead, used: &[Range<u32>]) -> Populating<'a> {
         let stride = memory.stride() as u64;
         let ends = used.iter().skip(1).map(|next| next.start).chain([memory.frames()]);
@@ -107,13 +108,13 @@ impl<'a> Populating<'a> {
         Populating { memory, ahead, parts: parts.collect() }
     }
 
-    /// Does one step of the requested work in each part; `false` once all is populated, or the
-    /// system cannot.
+    /// Does one step of the requested work in each part; returns `false` once all memory is
+    /// populated, or if the system cannot do it.
     pub fn advance(&mut self, used: &[Range<u32>]) -> bool {
         let stride = self.memory.stride() as u64;
         for ((part, used), due) in self.parts.iter_mut().zip(used).zip(&self.ahead.due) {
             let used = u64::from(used.end) * stride;
-            // The used part is populated by its use.
+            // Memory in use is populated by its use.
             part.populated = part.populated.max((used / STEP * STEP).min(part.end));
             let target = part.target(used);
             if part.populated < target {
@@ -126,7 +127,7 @@ impl<'a> Populating<'a> {
             }
             let next = match part.populated {
                 populated if populated >= part.end => ASKED - 1,
-                // The frame with which so much is used.
+                // The frame whose use reaches that end.
                 _ => (part.due().div_ceil(stride) as u32).saturating_sub(1),
             };
             due.store(next, Ordering::Relaxed);
@@ -143,8 +144,8 @@ mod tests {
     const FRAMES: u32 = 20_000;
     const FRAME: u64 = 4096 + FRAME_HEADER_BYTES as u64;
 
-    /// Returns how far the memory is populated, as the asks of one part after the other would have
-    /// it.
+    /// Uses the frames of one part after the other; returns, after each, the used and the populated
+    /// bytes of its part.
     fn fill(parts: &[Range<u32>]) -> Vec<(u64, u64)> {
         let memory = FrameMemory::map(FRAMES, 4096).unwrap();
         let ahead = Ahead::new(parts.len());

@@ -1,4 +1,4 @@
-//! The page behind a frame's header: where it is, and the three ways to reach its bytes. This file
+//! The page behind a frame's header: its address, and three ways to reach its bytes. This file
 //! needs `unsafe`.
 //!
 //! Frames of the pool, frames of the twin and anchors are laid out alike: a header, and the page
@@ -53,8 +53,8 @@ pub(crate) unsafe fn bytes_mut<'a>(frame: NonNull<FrameHeader>, page_size: usize
     unsafe { std::slice::from_raw_parts_mut(start(frame), page_size) }
 }
 
-/// Asks for the cache lines of `frame`'s header that every access reads, and of the first `len`
-/// bytes of its page. Nothing is read: `frame` may be any address.
+/// Prefetches the cache lines of `frame`'s header that every access reads, and the first `len`
+/// bytes of its page. Reads nothing: `frame` may be any address.
 #[inline(always)]
 pub(crate) fn prefetch(frame: NonNull<FrameHeader>, len: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -77,7 +77,7 @@ pub(crate) fn prefetch(frame: NonNull<FrameHeader>, len: usize) {
     let _ = (frame, len);
 }
 
-/// Stores the swip at byte offset `at` of the page behind `frame`, in one piece.
+/// Stores the swip at byte offset `at` of the page behind `frame`, atomically.
 ///
 /// # Safety
 /// The conditions of [`bytes_mut`].

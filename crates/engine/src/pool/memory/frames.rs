@@ -1,5 +1,5 @@
-//! The frames of a pool: their memory, those without a page, and the epochs that decide when one of
-//! them is used again. This file needs `unsafe`.
+//! The frames of a pool: their memory, the free lists, and the epochs that decide when a frame is
+//! reused. This file needs `unsafe`.
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -26,15 +26,16 @@ use crate::stats::thread_slot::thread_slot;
 ///
 /// # Invariants
 /// 1. The memory stays mapped while this value lives, at addresses that swips hold.
-/// 2. A frame is on a free list exactly while its state is free and no thread has taken it. Who
-///    takes it holds its latch exclusively until it has a page, or is given back.
-/// 3. A frame that a page left is taken again only when no thread is in the epoch in which the page
-///    left, unless versions alone protect readers.
+/// 2. A frame is on a free list exactly while its state is free and no thread has taken it. The
+///    thread that takes it holds its latch exclusively until the frame has a page, or is given
+///    back.
+/// 3. A frame that a page left is reused only once no thread is in the epoch in which the page
+///    left, or in an older one, unless versions alone protect readers.
 pub(crate) struct Frames {
     memory: FrameMemory,
     /// Bytes of a page, as storage has them.
     page_size: usize,
-    /// `None`: frames are reused at once ([`Reclamation::Version`]).
+    /// Epochs that delay reuse; `None` if frames are reused at once ([`Reclamation::Version`]).
     epochs: Option<Epochs>,
     free: FreeLists,
     /// Tracks the populated part of the memory of frames that were never used.
@@ -46,8 +47,8 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// Maps the frames that `options` ask for, for pages of `page_size` bytes, with a policy's line
-    /// of hot half `T` in each.
+    /// Maps the frames that `options` ask for, each with a page of `page_size` bytes and the policy
+    /// line of hit hook `T`.
     ///
     /// # Errors
     /// No memory, or the policy's state does not fit into its line.
@@ -104,8 +105,8 @@ impl Frames {
         (0..self.count()).map(FrameId).filter_map(|id| Some((id, self.memory.header(id)?)))
     }
 
-    /// Returns the headers of the frames that were handed out before now, once at least. A header
-    /// that nobody has used costs a page of memory to look at.
+    /// Returns the headers of all frames that were ever handed out. To read a header that was never
+    /// used costs a page of memory.
     pub(crate) fn used_headers(&self) -> impl Iterator<Item = (FrameId, &FrameHeader)> {
         let used = self.free.ever_used().into_iter().flatten().map(FrameId);
         used.filter_map(|id| Some((id, self.memory.header(id)?)))
@@ -141,8 +142,8 @@ impl Frames {
         unsafe { frame_page::bytes_mut(frame, self.page_size) }
     }
 
-    /// Stores the swip at `at` in the page of `frame`, which this thread holds exclusively, in one
-    /// piece.
+    /// Stores the swip at `at` in the page of `frame`, which this thread holds exclusively. The
+    /// store is atomic.
     pub(crate) fn set_swip(&self, frame: NonNull<FrameHeader>, at: usize, word: Swip) {
         debug_assert!(self.header(frame).latch.is_exclusive());
         // SAFETY: a frame or an anchor of this pool; the caller holds its latch exclusively.
@@ -162,7 +163,7 @@ impl Frames {
         }
     }
 
-    /// Enters the epoch, for the thread with slot `slot`.
+    /// Enters the current epoch, for the thread with slot `slot`.
     #[inline(always)]
     pub(crate) fn enter(&self, slot: usize) {
         if let Some(epochs) = &self.epochs {
@@ -170,7 +171,7 @@ impl Frames {
         }
     }
 
-    /// Leaves the epoch, for the thread with slot `slot`.
+    /// Leaves the current epoch, for the thread with slot `slot`.
     #[inline(always)]
     pub(crate) fn leave(&self, slot: usize) {
         if let Some(epochs) = &self.epochs {
@@ -185,7 +186,7 @@ impl Frames {
         }
     }
 
-    /// Returns the epoch to give a frame up in; 0 if frames are reused at once.
+    /// Counts a frame that is given up, and returns its epoch; 0 if frames are reused at once.
     pub(crate) fn giving_up(&self, counters: &Counters) -> u64 {
         let Some(epochs) = &self.epochs else { return 0 };
         let (epoch, stepped) = epochs.give_up();
@@ -202,7 +203,7 @@ impl Frames {
         let taken = match (take(), &self.epochs) {
             (Some(taken), _) => taken,
             (None, Some(epochs)) if !self.free.is_empty() => {
-                // Those that are free wait for an epoch that no other thread would end.
+                // The free frames wait for an epoch that no other thread would end.
                 epochs.step();
                 take()?
             }
@@ -226,8 +227,8 @@ impl Frames {
         Some(frame)
     }
 
-    /// Puts a frame on a free list that this thread latched exclusively, and whose page the policy
-    /// does not know; for reuse once no thread is in an epoch up to `epoch`.
+    /// Puts a frame on a free list, for reuse once no thread is in an epoch up to `epoch`. This
+    /// thread holds its latch exclusively, and the policy does not know its page.
     pub(crate) fn give_back(&self, frame: NonNull<FrameHeader>, epoch: u64) {
         let header = self.header(frame);
         header.set_page(None);
@@ -239,7 +240,7 @@ impl Frames {
         self.freed.signal();
     }
 
-    /// Puts a frame back that was only taken, and is free still.
+    /// Puts back a frame that was taken and is still free.
     pub(crate) fn give_back_unused(&self, frame: NonNull<FrameHeader>) {
         let header = self.header(frame);
         debug_assert_eq!(header.state(), State::Free);
@@ -249,7 +250,8 @@ impl Frames {
         self.freed.signal();
     }
 
-    /// Puts the frame of a deleted page on the list of this thread. Its latch is held exclusively.
+    /// Puts the frame of a deleted page on this thread's own list. The frame's latch is held
+    /// exclusively.
     pub(crate) fn give_back_deleted(&self, frame: NonNull<FrameHeader>, counters: &Counters) {
         let header = self.header(frame);
         header.become_state(State::Free);
@@ -273,7 +275,8 @@ impl Frames {
         self.freed.signal();
     }
 
-    /// Sleeps for a moment, or until frames became free; not at all if `is_due`.
+    /// Sleeps for `moment`, or until frames become free; returns at once if `is_due` returns
+    /// `true`.
     pub(crate) fn nap(&self, moment: Duration, is_due: impl FnOnce() -> bool) {
         self.freed.nap(moment, is_due);
     }

@@ -1,9 +1,9 @@
-//! Frames without a page: a list per NUMA node, and the frames that wait for their epoch.
+//! Free frames: a list per NUMA node, and the frames that wait for their epoch.
 //!
-//! Fresh frames come in ascending order (rule 7 of the policy contract), frames that were given
-//! back come last in, first out, since their headers are in the caches. Each thread keeps a few of
-//! the pages that it deleted itself (leanstore IV-I): its next new page is one of them, which
-//! disturbs neither the lists nor replacement.
+//! Fresh frames are handed out in ascending order (rule 7 of the policy contract). Returned frames
+//! are handed out last in, first out, since their headers are in the caches. Each thread keeps the
+//! frames of a few pages that it deleted itself (leanstore IV-I). Its next new page gets one of
+//! them, which disturbs neither the lists nor replacement.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::pool::memory::numa::Nodes;
 use crate::pool::sync::locked::locked;
 use crate::stats::thread_slot::SLOTS;
 
-/// Deleted pages' frames that a thread keeps.
+/// Number of frames of deleted pages that a thread keeps.
 const DELETED_MAX: usize = 8;
 
 #[derive(Default)]
@@ -32,16 +32,18 @@ type Waiting = (u64, FrameId);
 
 /// The free frames of a pool.
 pub struct FreeLists {
-    /// Frames of the pool: ids are below.
+    /// Number of frames of the pool; ids are below it.
     frames: u32,
     nodes: Nodes,
-    /// One per NUMA node. A frame that may be reused at once is in that of its own node.
+    /// One partition per NUMA node. A frame that may be reused at once is in the partition of its
+    /// own node.
     partitions: Box<[Mutex<Partition>]>,
     /// Frames that wait for their epoch, in the order in which they were given up.
     waiting: Mutex<VecDeque<Waiting>>,
     /// Frames of pages that the thread of each slot deleted, at most [`DELETED_MAX`].
     deleted: Box<[Mutex<Vec<Waiting>>]>,
-    /// Never below the number of frames in the lists: counted before they are put there.
+    /// Number of free frames, never below the number in the lists: frames are counted before they
+    /// are listed.
     free: AtomicU32,
 }
 
@@ -83,7 +85,7 @@ impl FreeLists {
         self.len() == 0
     }
 
-    /// Returns the frames that were handed out before now, once at least: ranges of their ids.
+    /// Returns the frames that were ever handed out, as one range of ids per part.
     pub fn ever_used(&self) -> Vec<Range<u32>> {
         let mut begin = 0;
         let used = self.partitions.iter().map(|part| {
@@ -93,12 +95,12 @@ impl FreeLists {
         used.collect()
     }
 
-    /// Returns the number of parts that the frames are in, one for each NUMA node.
+    /// Returns the number of parts of the frames, one per NUMA node.
     pub fn parts(&self) -> usize {
         self.partitions.len()
     }
 
-    /// Returns the node that frame `id` belongs to, and so its part.
+    /// Returns the NUMA node of frame `id`, which is also the index of its part.
     pub fn node_of(&self, id: FrameId) -> usize {
         let nodes = self.partitions.len() as u64;
         let node = (u64::from(id.0) * nodes) / u64::from(self.frames.max(1));
@@ -108,8 +110,8 @@ impl FreeLists {
         (node as usize).min(self.partitions.len() - 1)
     }
 
-    /// Takes a frame for the thread with slot `slot`: of its NUMA node, else of any. Calls `oldest`
-    /// only if a frame that was given up in an epoch is to be used.
+    /// Takes a frame for the thread with slot `slot`: of a page that it deleted, else of its NUMA
+    /// node, else any. Calls `oldest` only if a frame that was given up in an epoch is to be used.
     pub fn take(&self, slot: usize, oldest: impl Fn() -> u64) -> Option<Taken> {
         if self.is_empty() {
             return None;
@@ -164,8 +166,8 @@ impl FreeLists {
         Some(Taken { frame, fresh: false })
     }
 
-    /// Puts `frames` on the lists. `epoch` is that in which they were given up; 0: they may be
-    /// reused at once.
+    /// Puts `frames` on the lists. `epoch` is the one in which they were given up, or 0 if they may
+    /// be reused at once.
     pub fn give(&self, frames: &[FrameId], epoch: u64) {
         let before = self.free.fetch_add(frames.len() as u32, Ordering::Relaxed);
         debug_assert!(before as usize + frames.len() <= self.frames as usize, "given back twice");
@@ -181,7 +183,8 @@ impl FreeLists {
         }
     }
 
-    /// Puts the frame of a page on the lists that the thread with slot `slot` deleted.
+    /// Keeps the frame of a page that the thread with slot `slot` deleted, for that thread; a
+    /// surplus goes to the lists.
     pub fn give_deleted(&self, frame: FrameId, slot: usize, epoch: u64) {
         {
             let mut mine = locked(&self.deleted[slot % SLOTS]);

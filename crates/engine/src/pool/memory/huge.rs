@@ -2,8 +2,8 @@
 
 use std::ptr::NonNull;
 
-/// Asks for huge pages behind `len` bytes at `start`, where the system has them: fewer look-aside
-/// misses, and a fraction of the page faults. No result depends on the system's response.
+/// Asks for huge pages behind `len` bytes at `start`, where the system has them: fewer TLB misses,
+/// and a fraction of the page faults. No result depends on the system's response.
 pub fn advise(start: NonNull<u8>, len: usize) {
     #[cfg(target_os = "linux")]
     {

@@ -2,8 +2,8 @@
 //! (leanstore IV-H). This file needs `unsafe`.
 //!
 //! The pool's memory and its free lists are split in as many equal parts as there are nodes; a
-//! thread takes frames of its own node while there are any. Everything else stays in one place,
-//! for one replacement policy. On a machine with one node nothing of this costs anything.
+//! thread takes frames of its own node while there are any. Everything else stays in one place, for
+//! one replacement policy. On a machine with one node, none of this costs anything.
 
 use crate::pool::memory::region::FrameMemory;
 
@@ -106,8 +106,8 @@ fn bind_part(memory: &FrameMemory, from: usize, to: usize, node: u32) {
         return;
     }
     let mask: u64 = 1 << node;
-    // SAFETY: the range lies inside the pool's mapping and is aligned to pages; a policy for
-    // where memory comes from changes no contents.
+    // SAFETY: the range lies inside the pool's mapping and is aligned to pages; a policy for the
+    // source of memory changes no contents.
     let result = unsafe {
         let start = memory.start().add(from).as_ptr();
         libc::syscall(libc::SYS_mbind, start, to - from, MPOL_PREFERRED, &raw const mask, 64, 0)

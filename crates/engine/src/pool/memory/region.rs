@@ -2,8 +2,8 @@
 //! `unsafe`.
 //!
 //! Frames are `page_size + 192` bytes apart. A frame that was never handed out is all zeros, which
-//! reads as a free frame; its header is written when it is handed out first, so that opening a
-//! large pool costs nothing and memory comes as it is needed, unless it is pre-faulted.
+//! reads as a free frame. Its header is written when it is first handed out. So opening a large
+//! pool costs nothing, and memory is found as it is needed, unless it is pre-faulted.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -22,7 +22,7 @@ const SMALL: usize = 4096;
 
 /// All frames of a pool.
 pub struct FrameMemory {
-    /// The mapping, of `mapped` bytes.
+    /// Start of the mapping, which has `mapped` bytes.
     mapping: NonNull<u8>,
     mapped: usize,
     /// The first frame; all `frames` are inside the mapping, `stride` bytes apart.
@@ -31,7 +31,7 @@ pub struct FrameMemory {
     frames: u32,
 }
 
-// SAFETY: the mapping is owned; what lies in it is reached through latches and atomics.
+// SAFETY: the mapping is owned; its contents are reached through latches and atomics.
 unsafe impl Send for FrameMemory {}
 // SAFETY: as above.
 unsafe impl Sync for FrameMemory {}
@@ -40,7 +40,7 @@ impl FrameMemory {
     /// Maps memory for `frames` frames of pages of `page_size` bytes.
     ///
     /// # Errors
-    /// The operating system refuses, or the number is absurd.
+    /// The operating system refuses the memory, or the number is absurd.
     pub fn map(frames: u32, page_size: usize) -> Result<FrameMemory, PoolError> {
         let stride = page_size + FRAME_HEADER_BYTES;
         let bytes = (frames as usize).checked_mul(stride).and_then(|b| b.checked_add(HUGE));
@@ -86,7 +86,7 @@ impl FrameMemory {
         self.start
     }
 
-    /// Makes writes to frames fatal, or allows them again; the last ones may be left out.
+    /// Makes writes to frames fatal, or allows them again; the last frames may be left out.
     pub(crate) fn forbid_writes(&self, forbid: bool) -> std::io::Result<()> {
         use rustix::mm::{MprotectFlags, mprotect};
         let flags = match forbid {
@@ -94,8 +94,8 @@ impl FrameMemory {
             false => MprotectFlags::READ | MprotectFlags::WRITE,
         };
         let bytes = self.frames as usize * self.stride / HUGE * HUGE;
-        // SAFETY: part of the own mapping. A thread that writes there meanwhile ends the process,
-        // which is what the caller wants to find out.
+        // SAFETY: part of the own mapping. A thread that writes there in the meantime ends the
+        // process, as the caller wants.
         unsafe { mprotect(self.start.as_ptr().cast(), bytes, flags) }?;
         Ok(())
     }
@@ -110,7 +110,7 @@ impl FrameMemory {
         Some(unsafe { self.start.add(id.index() * self.stride) }.cast())
     }
 
-    /// Returns the header of frame `id`, whether it was handed out yet or not.
+    /// Returns the header of frame `id`, even if the frame was never handed out.
     #[inline]
     pub fn header(&self, id: FrameId) -> Option<&FrameHeader> {
         // SAFETY: mapped while `self` lives; a frame is made of atomics, for which any bits will
@@ -133,8 +133,8 @@ impl FrameMemory {
         }
     }
 
-    /// Puts an `M` into the policy's line of every frame; nothing if it has no size, or if zeros
-    /// are one: they are there, and no frame has to be touched before its first use.
+    /// Puts an `M` into the policy's line of every frame. Does nothing if `M` has no size, or if
+    /// zeros are a valid `M`: then no frame has to be touched before its first use.
     ///
     /// # Errors
     /// `M` does not fit into a line.
@@ -160,8 +160,8 @@ impl FrameMemory {
         Ok(())
     }
 
-    /// Lets the system find the memory of the bytes `range` behind the first frame, as if they had
-    /// been written to; contents do not change.
+    /// Populates the bytes in `range`, counted from the first frame, as a write to them would;
+    /// contents do not change.
     ///
     /// # Errors
     /// The system cannot (Linux before 5.14), or has no memory.

@@ -35,11 +35,11 @@ pub trait PageMemory: Send + Sync + Sized + 'static {
     fn local(&self) -> Self::Local;
     /// Begins a mini-transaction: enters the epoch, where there is one.
     fn enter(&self, local: Self::Local);
-    /// Ends a mini-transaction that made these page references; `done` unless it jumped.
+    /// Ends a mini-transaction that made these page references; `done` is `true` unless it jumped.
     fn leave(&self, local: Self::Local, made: References, done: bool);
     /// Does the work that a jump asks for, between two mini-transactions; `attempt` counts them
-    /// from 0. Returns whether the policy was notified, as of a miss, of the reference that caused
-    /// the jump.
+    /// from 0. Returns whether the policy was notified of the reference that caused the jump, as a
+    /// miss.
     ///
     /// # Errors
     /// The error that makes the operation fail.
@@ -50,9 +50,9 @@ pub trait PageMemory: Send + Sync + Sized + 'static {
         let _ = local;
     }
 
-    /// Counts the entries that a mini-transaction without a log added to the tree `owner`, or
-    /// removed; on behalf of a transaction if they `may_go` again. Memory without counts does
-    /// nothing.
+    /// Adds `change` to the number of entries of the tree `owner`, for a mini-transaction without a
+    /// log. `may_go` is `true` if a transaction made the change and may undo it. Memory without
+    /// counts does nothing.
     #[inline(always)]
     fn count_rows(&self, owner: u32, change: i64, may_go: bool) {
         let _ = (owner, change, may_go);
@@ -63,8 +63,8 @@ pub trait PageMemory: Send + Sync + Sized + 'static {
     }
 }
 
-/// Number of page references of a mini-transaction: all in the lower half, those of leaves in the
-/// upper.
+/// Number of page references of a mini-transaction: all references in the lower half, references to
+/// leaves in the upper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct References(u64);
 
@@ -98,7 +98,7 @@ pub struct MiniTransaction<'p, P: PageMemory> {
 impl<P: PageMemory> Drop for MiniTransaction<'_, P> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Anything is left only if the closure panicked.
+        // Changes are left only if the closure panicked.
         self.end();
     }
 }
@@ -131,15 +131,15 @@ impl<'p, P: PageMemory> MiniTransaction<'p, P> {
         self.references.get()
     }
 
-    /// Returns the number of references that the policy received, after a conflict. It may not have
-    /// received the latest one; if it did, from a reader that met a conflict later, it receives it
-    /// twice.
+    /// Returns the number of references that the policy received, for the restart after a conflict.
+    /// The latest reference is left out, as the policy may not have received it. If it did, from a
+    /// reader that met a conflict later, it receives that reference twice.
     #[inline]
     pub(in crate::pool) fn notified(&self) -> u64 {
         self.notified.get().max(self.references.get().all().saturating_sub(1))
     }
 
-    /// Logs and releases the changes; returns where the record begins.
+    /// Logs and releases the changes; returns the start of the record, or 0 if there is none.
     #[inline(always)]
     pub(in crate::pool) fn end(&self) -> Lsn {
         if !self.is_logged() || self.pending.is_empty() {
@@ -214,7 +214,7 @@ impl<'p, P: PageMemory> MiniTransaction<'p, P> {
         }
     }
 
-    /// Returns the memory.
+    /// Returns the memory in which it runs.
     #[inline(always)]
     pub fn pages(&self) -> &'p P {
         self.pages

@@ -15,7 +15,8 @@ pub trait ChangeLog<P>: 'static {
     /// Returns whether changes are logged. If not, no other function is called.
     fn is_on(pages: &P) -> bool;
 
-    /// Records that the page of `frame` is about to change, in a way that shows only in its bytes.
+    /// Records that the page of `frame` is about to change without a redo record: only its bytes
+    /// show the change.
     fn page_changes(pages: &P, changes: &mut ChangeSet, frame: NonNull<FrameHeader>);
 
     /// Records that the page of `frame` is about to change exactly as the physiological redo record
@@ -30,14 +31,14 @@ pub trait ChangeLog<P>: 'static {
     /// Records that the page of `frame` was just allocated.
     fn page_allocated(pages: &P, changes: &mut ChangeSet, frame: NonNull<FrameHeader>);
 
-    /// Records that the page of `frame` is to be freed once that is logged.
+    /// Records that the page of `frame` is to be freed once the record is in the log.
     fn page_freed(pages: &P, changes: &mut ChangeSet, frame: NonNull<FrameHeader>);
 
     /// Returns whether something refers to the root `page`: it is in use, and no orphan.
     fn is_referred_to(pages: &P, page: PageId) -> bool;
 
     /// Ends the mini-transaction: logs its changes as one record, releases its pages, and returns
-    /// where the record begins.
+    /// the start of the record.
     fn commit(pages: &P, changes: Box<ChangeSet>) -> Lsn;
 }
 

@@ -19,39 +19,40 @@ use crate::pool::mini_transaction::row_counts::{HeldSlot, RowCounts};
 /// The transaction context of a mini-transaction: the party that changes pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Actor {
-    /// Itself: its changes are never undone.
+    /// The mini-transaction itself: its changes are never undone.
     #[default]
     Itself,
-    /// A transaction, whose last record is `prev` (0: none).
+    /// A transaction, whose last record is `prev`, or 0 if there is none.
     Transaction {
-        /// Its id, not 0.
+        /// Id of the transaction, not 0.
         tx: u64,
-        /// Start of its last record.
+        /// Start of the transaction's last record.
         prev: Lsn,
     },
     /// A transaction that is being undone.
     Undo {
-        /// Its id.
+        /// Id of the transaction.
         tx: u64,
-        /// Start of its last record.
+        /// Start of the transaction's last record.
         prev: Lsn,
-        /// The record to undo next; 0: none.
+        /// The record to undo next, or 0 if there is none.
         next: Lsn,
     },
 }
 
 /// The kind of a page's change.
 enum ChangeKind {
-    /// It is new, or was clean and will be written in place: all of it is logged (rule 3).
+    /// All of the page is logged: it is new, or was clean and will be written in place (rule 3).
     Image,
-    /// By these physiological redo records, in their order, and after the last of them in a way
-    /// that shows only in its bytes: where it has a copy of the page, `before`, no record follows.
+    /// The page changed as these physiological redo records describe, in their order. If `before`
+    /// is set, the page then changed once more, and only its bytes show that change. `before` is a
+    /// copy of the page from just before it, and no record follows.
     Redo { records: RedoRecords, before: Option<Range<usize>> },
     /// The page was freed.
     Freed,
 }
 
-/// Positions of the redo records of a page in the arena: two, without an allocation, or more.
+/// Positions of a page's redo records in the arena. Up to two need no allocation.
 #[derive(Default)]
 struct RedoRecords {
     first: Option<Range<usize>>,
@@ -71,7 +72,7 @@ impl RedoRecords {
         }
     }
 
-    /// The only one, if there is one.
+    /// Returns the only record, if there is exactly one.
     fn only(&self) -> Option<&Range<usize>> {
         if self.second.is_none() { self.first.as_ref() } else { None }
     }
@@ -83,12 +84,13 @@ impl RedoRecords {
 
 /// A page that a mini-transaction changed, and holds until its record is in the log.
 pub(in crate::pool) struct ChangedPage {
-    /// Latched exclusively until the mini-transaction ends (rule 1).
+    /// Frame of the page, latched exclusively until the mini-transaction ends (rule 1).
     frame: NonNull<FrameHeader>,
-    /// The page in `frame`, which stays the same while that is latched.
+    /// The page in `frame`, which stays the same while the frame is latched.
     page: PageId,
     how: ChangeKind,
-    /// The mini-transaction allocated it: the record states that, before anything else about it.
+    /// `true` if the mini-transaction allocated the page: the record states that before anything
+    /// else about it.
     is_new: bool,
 }
 
@@ -109,7 +111,7 @@ impl ChangedPage {
 enum RowEvent {
     /// The tree is new, without entries.
     Begun(u32),
-    /// This many were added or, if it is negative, removed.
+    /// Number of entries added or, if it is negative, removed.
     Changed(u32, i64),
 }
 
@@ -124,13 +126,13 @@ pub(in crate::pool) trait PageCopies {
     /// Appends the page of `frame` to `copy`, with all its swips in evicted form.
     fn image(&self, frame: NonNull<FrameHeader>, copy: &mut Vec<u8>);
 
-    /// Appends the page of `frame` to `copy`, with those swips in evicted form that are not as they
-    /// were in `before`, an earlier copy of the page.
+    /// Appends the page of `frame` to `copy`. Swips that differ from those in `before`, an earlier
+    /// copy of the page, are put into evicted form.
     fn after(&self, frame: NonNull<FrameHeader>, before: &[u8], copy: &mut Vec<u8>);
 
     /// Makes two copies of a page differ in every byte that the first one leaves free and the
-    /// second one does not, and nowhere in the free part of the second one. Only if pages are
-    /// written without their free part ([`Kind::gap`](crate::pool::Kind::gap)).
+    /// second one does not, and nowhere in the free part of the second one. Does nothing unless
+    /// pages are written without their free part ([`Kind::gap`](crate::pool::Kind::gap)).
     fn leave_out_gaps(&self, before: &mut [u8], after: &mut [u8]);
 
     /// Counts an image of `bytes` bytes in the log.
@@ -140,24 +142,25 @@ pub(in crate::pool) trait PageCopies {
 /// The changes of a mini-transaction so far.
 #[derive(Default)]
 pub struct ChangeSet {
-    /// Each page once, in the order of their first changes.
+    /// Changed pages, each once, in the order of their first changes.
     pages: Vec<ChangedPage>,
     events: Vec<OrphanEvent>,
     rows: Option<RowEvent>,
     actor: Actor,
     /// The undo of the changes; empty where the actor is `Itself`.
     undo: Vec<u8>,
-    /// Bytes of pages before they changed, and redo records; the ranges in `pages` are in here, so
-    /// it only grows until the end.
+    /// Copies of pages from before they changed, and redo records. The ranges in `pages` point into
+    /// it, so it only grows until the end.
     arena: Vec<u8>,
-    /// The body of the record; empty until it is composed, and then if nothing is to be logged.
+    /// Body of the record; empty before it is composed, and afterwards if nothing is to be logged.
     body: Vec<u8>,
     /// A page on its way into the body.
     scratch: Vec<u8>,
 }
 
 thread_local! {
-    /// Reused again and again, so that logging allocates nothing. Always empty of changes.
+    /// Change set that the thread reuses, so that logging allocates nothing. It never holds
+    /// changes.
     static SPARE: Cell<Option<Box<ChangeSet>>> = const { Cell::new(None) };
 }
 
@@ -168,7 +171,7 @@ pub(in crate::pool) struct PendingChanges(RefCell<Option<Box<ChangeSet>>>);
 impl PendingChanges {
     #[inline(always)]
     pub(in crate::pool) fn is_empty(&self) -> bool {
-        // It is not borrowed between two calls.
+        // The cell is not borrowed between two calls.
         self.0.try_borrow().is_ok_and(|changes| changes.is_none())
     }
 
@@ -189,8 +192,8 @@ impl ChangeSet {
         self.pages.iter().rposition(|changed| changed.frame == frame)
     }
 
-    /// Enters `page`, which `frame` holds, unless it is there already, and returns its index.
-    /// `begin` begins a logged change of it, and returns whether all of it is to be logged.
+    /// Adds `page`, which `frame` holds, unless it was added before, and returns its index. `begin`
+    /// begins a logged change of the page, and returns whether all of it is to be logged.
     #[inline]
     fn enter(
         &mut self,
@@ -212,7 +215,8 @@ impl ChangeSet {
         self.pages.len() - 1
     }
 
-    /// Enters a page whose coming change shows only in its bytes, which `copy` appends.
+    /// Adds a page that is about to change without a redo record. `copy` appends the bytes of the
+    /// page.
     #[inline]
     pub(in crate::pool) fn page_changes(
         &mut self,
@@ -232,7 +236,7 @@ impl ChangeSet {
         }
     }
 
-    /// Enters a page that is about to change as described by the redo record of `redo`.
+    /// Adds a page that is about to change as the redo record of `redo` describes.
     #[inline]
     pub(in crate::pool) fn page_changes_by(
         &mut self,
@@ -252,13 +256,13 @@ impl ChangeSet {
         }
     }
 
-    /// Enters a page that was just allocated.
+    /// Adds a page that was just allocated.
     pub(in crate::pool) fn page_allocated(&mut self, frame: NonNull<FrameHeader>, page: PageId) {
         debug_assert!(self.position(frame).is_none(), "{page:?} is not new");
         self.pages.push(ChangedPage { frame, page, how: ChangeKind::Image, is_new: true });
     }
 
-    /// Enters a page that is freed when that is logged.
+    /// Adds a page that is to be freed once the record is in the log.
     pub(in crate::pool) fn page_freed(&mut self, frame: NonNull<FrameHeader>, page: PageId) {
         match self.position(frame).and_then(|at| self.pages.get_mut(at)) {
             Some(changed) => {
@@ -301,7 +305,7 @@ impl ChangeSet {
         self.rows = Some(RowEvent::Changed(owner, rows));
     }
 
-    /// Returns the changed pages that are held still.
+    /// Returns the changed pages, which are still latched.
     pub(in crate::pool) fn pages(&self) -> impl Iterator<Item = &ChangedPage> {
         self.pages.iter()
     }
@@ -349,7 +353,7 @@ impl ChangeSet {
         }
         match rows {
             Some(RowEvent::Begun(owner)) => record_rows::put_rows_begin(body, *owner),
-            // A transaction's undo tells, too.
+            // The undo of a transaction states the change, too.
             Some(RowEvent::Changed(..)) if matches!(actor, Actor::Transaction { .. }) => {}
             Some(RowEvent::Changed(owner, change)) => {
                 record_rows::put_rows(body, *owner, *change);
@@ -429,7 +433,7 @@ impl ChangeSet {
     /// Forgets all changes, and keeps the memory for the next mini-transaction of this thread.
     #[inline]
     pub(in crate::pool) fn recycle(mut self: Box<Self>) {
-        // Of each of four buffers, by each thread.
+        // Bytes that a thread keeps of each of four buffers.
         const KEPT: usize = 32 << 10;
         self.pages.clear();
         self.events.clear();
@@ -445,7 +449,8 @@ impl ChangeSet {
     }
 }
 
-/// The physiological redo record that was composed last, if nothing else about a page followed.
+/// Returns the physiological redo record that was composed last, if nothing else about a page
+/// followed.
 fn last_redo<'a>(pages: &[ChangedPage], arena: &'a [u8]) -> Option<&'a [u8]> {
     match &pages.last()?.how {
         ChangeKind::Redo { records, before: None } => arena.get(records.iter().last()?.clone()),

@@ -1,4 +1,4 @@
-//! Records that pool and transactions write, by their kind.
+//! Kinds of the log records that the pool and transactions write.
 
 /// Changes of pages that are never undone: a whole operation, or a change of structure.
 pub const PAGES: u8 = 1;

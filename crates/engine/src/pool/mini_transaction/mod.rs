@@ -1,4 +1,4 @@
-//! The log side of a mini-transaction: its changes, kept until its end, and then logged as one
+//! Mini-transactions and their log side: changes are kept until the end, and then logged as one
 //! record.
 //!
 //! # Rules
@@ -7,18 +7,19 @@
 //! 2. One record covers all changes of a mini-transaction. It leaves a sound structure behind
 //!    (`pool/pages.rs`, rule 2), so any prefix of the log recovers to a sound structure, too.
 //! 3. The first record about a page that is new holds all of it. Where pages are written in place,
-//!    so does the first record about a page that was clean: recovery needs no page from storage,
-//!    and one that was torn while it was written does no harm. Where they are written out of place,
-//!    storage has each page as the durable page map means it, and redo begins with that.
+//!    so does the first record about a page that was clean. Recovery then needs no page from
+//!    storage, and a page that a write tore does no harm. Where pages are written out of place,
+//!    storage has the version of each page that the durable page map refers to, and redo begins
+//!    with that version.
 //! 4. A page id is freed, and reused, only after the record that frees it.
 //! 5. No pointer reaches the log: swips are logged in their evicted form.
 //! 6. Changes that allocate or free pages are logged under the mutex of [`PageSpace`], so that a
-//!    checkpoint finds both as they were at one place of the log.
-//! 7. Changes of the number of a tree's entries are logged under a mutex of [`RowCounts`], to the
-//!    same end.
+//!    checkpoint sees the page space as of one position of the log.
+//! 7. Changes of the number of a tree's entries are logged under a mutex of [`RowCounts`], for the
+//!    same reason.
 //!
-//! A mini-transaction knows frames and latches, not the pool: `attempt.rs`. Guards over its pages
-//! are in `pool/guard.rs`; `pool/pages.rs` runs it.
+//! The mini-transaction itself (`attempt.rs`) knows frames and latches, not the pool. Guards over
+//! its pages are in `pool/guard.rs`; `pool/pages.rs` runs it.
 mod attempt;
 mod change_log;
 mod change_set;

@@ -11,7 +11,7 @@ use crate::page::record_body::OrphanRoot;
 pub struct PageSpace {
     /// One bit per page, set while it is in use; bits beyond the end are 0.
     taken: Vec<u64>,
-    /// Roots that no structure refers to. Each is in use: freeing a page removes it here.
+    /// Roots that no structure refers to. Each is in use: a page that is freed is removed here.
     orphans: HashMap<PageId, OrphanRoot>,
 }
 
@@ -57,7 +57,8 @@ impl PageSpace {
         self.is_taken(page) && !self.orphans.contains_key(&page)
     }
 
-    /// Makes the root `page` an orphan, if it is in use: a free page is freed no second time.
+    /// Makes the root `page` an orphan, if it is in use: a free page must not be freed a second
+    /// time.
     pub fn hang(&mut self, page: PageId, root: OrphanRoot) {
         if self.is_taken(page) {
             self.orphans.insert(page, root);

@@ -1,4 +1,4 @@
-//! Destination of the changes of a pool's mini-transactions.
+//! The redo log of a pool: destination of the changes of its mini-transactions.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::pool::sync::locked::locked;
 /// The log of a pool, if it has one, and the page space and row counts at its end.
 #[derive(Default)]
 pub struct RedoLog {
-    /// `None`: changes are not logged.
+    /// The log; `None` if changes are not logged.
     log: Option<Arc<Log>>,
     /// Page space as of the end of the log: it changes only while the record of the change is
     /// appended, under this mutex (rule 6).

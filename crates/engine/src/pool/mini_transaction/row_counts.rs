@@ -1,14 +1,14 @@
 //! The number of entries of each tree, counted as they come and go.
 //!
 //! Every mini-transaction that adds entries to a tree, or removes some, states their number
-//! ([`MiniTransaction::rows_changed`](crate::pool::MiniTransaction::rows_changed)). That is added
-//! here: with its record, if there is a log. So a recovery needs only the counts as of one place of
-//! the log, which checkpoints have, and the records behind it. Moving entries between pages changes
-//! no count.
+//! ([`MiniTransaction::rows_changed`](crate::pool::MiniTransaction::rows_changed)). The number is
+//! added here, together with the record if there is a log. Recovery therefore needs only the counts
+//! as of one position of the log, which checkpoints have, and the records behind it. Moving entries
+//! between pages changes no count.
 //!
 //! # Rules
-//! 1. Threads add in slots of their own. One slot's count of a tree may be negative, for another
-//!    slot may have added the entries that it removed: only the sum over all slots means anything.
+//! 1. Threads add in slots of their own. One slot's count of a tree may be negative, as another
+//!    slot may have added the entries that it removed: only the sum over all slots has a meaning.
 //! 2. A record that changes a count is appended under the mutex of its thread's slot. A thread that
 //!    holds all of them sees the counts as of the end of the log ([`RowCounts::at_rest`]).
 //! 3. A count is changed before the latch of the page is released: a thread that has read a page
@@ -16,10 +16,10 @@
 //! 4. Changes that transactions have not committed are *pending*, and so are those of a call that
 //!    locks a tree as a whole. They become committed at once, before a lock is released
 //!    ([`RowCounts::commit`]), so that a sum over all slots is the committed count at one moment.
-//! 5. A count that is not known, because the store had no log when the tree was last changed, is
-//!    missed by readers, who walk the tree, and learned from them ([`RowCounts::learn`]).
-//! 6. Mutexes are taken in the order of the slots, that of `known` last; the log, and the mutex of
-//!    the page space, under them.
+//! 5. A count is not known if the store had no log when the tree was last changed. Readers then
+//!    walk the tree, and the count is learned from them ([`RowCounts::learn`]).
+//! 6. Mutexes are taken in the order of the slots, and that of `known` last. Under them, records
+//!    are appended to the log, and the mutex of the page space is taken.
 
 use std::array::from_fn;
 
@@ -55,9 +55,9 @@ pub struct HeldSlot<'c>(MutexGuard<'c, Slot>);
 /// The number of entries of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowCount {
-    /// With uncommitted changes.
+    /// Number of entries with uncommitted changes.
     pub all: u64,
-    /// Without uncommitted changes.
+    /// Number of entries without uncommitted changes.
     pub committed: u64,
 }
 
@@ -85,7 +85,7 @@ impl std::fmt::Debug for RowCounts {
 
 type Held<'c> = [Option<MutexGuard<'c, Slot>>; SLOTS];
 
-/// Returns the sum over the slots for a tree.
+/// Returns the sum of a tree's changes over the slots.
 fn sum(held: &Held<'_>, owner: u32) -> Changed {
     let mut sum = Changed::default();
     for changed in held.iter().flatten().filter_map(|slot| slot.get(&owner)) {
@@ -97,7 +97,8 @@ fn sum(held: &Held<'_>, owner: u32) -> Changed {
 }
 
 impl HeldSlot<'_> {
-    /// Adds `rows` entries to the tree `owner`, on behalf of a transaction if they `may_go` again.
+    /// Adds `rows` entries to the tree `owner`; they are pending if they `may_go` again, by the
+    /// undo of a transaction.
     pub fn add(&mut self, owner: u32, rows: i64, may_go: bool) {
         let changed = self.0.entry(owner).or_default();
         changed.rows += rows;
@@ -132,8 +133,8 @@ impl RowCounts {
         from_fn(|at| Some(locked(&self.slots[at].0)))
     }
 
-    /// Holds the slots that were used. A thread that commits behind another's commit finds that
-    /// one's slot in use.
+    /// Holds the slots that were used. A thread that commits after another thread has committed
+    /// finds the other thread's slot in use.
     fn hold_used(&self) -> Held<'_> {
         loop {
             let used = self.used.load(Ordering::SeqCst);
@@ -195,7 +196,7 @@ impl RowCounts {
         }
     }
 
-    /// Begins a change of the tree `owner` as one, under a lock on the whole tree.
+    /// Begins a change of the tree `owner` that commits as one, under a lock on the whole tree.
     pub(crate) fn begin_whole(&self, owner: u32) -> WholeChange<'_> {
         self.used.fetch_or(u64::MAX >> (u64::BITS as usize - SLOTS), Ordering::SeqCst);
         for slot in self.hold_all().iter_mut().flatten() {
@@ -235,8 +236,8 @@ impl RowCounts {
     }
 }
 
-/// A change of a tree that is locked as a whole: its entries, added and removed, are committed when
-/// this is dropped.
+/// A change of a tree that is locked as a whole. Dropping it commits the entries that were added
+/// and removed.
 pub(crate) struct WholeChange<'c>(&'c RowCounts, u32);
 
 impl Drop for WholeChange<'_> {

@@ -1,21 +1,22 @@
-//! Recording page references of a live run, for the simulator.
+//! Records page references of a live run, for the simulator.
 //!
 //! Recording must not change the run, so a reference costs two stores to lines that no other thread
 //! writes: each thread records references in a buffer of its own, eight bytes each ([`Reference`]).
-//! When a mini-transaction succeeds they stay; when it restarts they are dropped, because the next
-//! one records them again, unless all are asked for. Full buffers go to a sink in the order in
-//! which they fill up, so that threads' references interleave by the buffer, not by the reference.
-//! The thread whose buffer is full pays for the sink's work: a sink should put the references
-//! somewhere, and make a trace of them later.
+//! The references of a mini-transaction stay when it succeeds. When it restarts they are dropped,
+//! because the next one records them again, unless the references of all attempts are asked for.
+//! Full buffers go to a sink in the order in which they fill up, so that threads' references
+//! interleave by the buffer, not by the reference. The thread whose buffer is full pays for the
+//! sink's work: a sink should only store the references, and make a trace of them later.
 //!
-//! Memory is 64 KiB per thread that took part, [`ROOM`] references, and what the sink keeps.
+//! Memory is 64 KiB, or [`ROOM`] references, per thread that took part, and the memory of the sink.
 //!
 //! Invariants:
 //! 1. The cells of an owned slot ([`thread_slot`](crate::stats::thread_slot)) are written by its
-//!    owner, and by [`Recorder::start`] and [`Recorder::stop`] while no operation runs. So plain
-//!    loads and stores do; they are atomic, and indices are checked, so that a caller who breaks
-//!    this gets a wrong trace and no undefined behaviour.
-//! 2. `kept <= noted <= ROOM`. What is between them belongs to the mini-transaction under way.
+//!    owner, and by [`Recorder::start`] and [`Recorder::stop`] while no operation runs. Plain loads
+//!    and stores are therefore enough. They are atomic, and indices are checked, so that a caller
+//!    that breaks this rule gets a wrong trace, but no undefined behaviour.
+//! 2. `kept <= noted <= ROOM`. The references between them belong to the mini-transaction under
+//!    way.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -25,10 +26,11 @@ use millpond_base::{Mark, PageId};
 
 use crate::stats::thread_slot::OWNED;
 
-/// References that a thread keeps before it hands them to the sink.
+/// Number of references that a thread keeps before it hands them to the sink.
 pub const BUFFER: usize = 4096;
-/// References that a thread's buffer has room for: a full buffer, and a mini-transaction that is
-/// under way. One that references even more pages is recorded at once, whether it succeeds or not.
+/// Number of references that a thread's buffer has room for: a full buffer, and a mini-transaction
+/// that is under way. A mini-transaction with even more references is recorded at once, whether it
+/// succeeds or not.
 pub const ROOM: usize = 2 * BUFFER;
 
 /// Bits of a packed reference that hold its mark; the others hold its page.
@@ -72,7 +74,7 @@ impl Reference {
     }
 }
 
-/// Receives references. Called by the thread whose buffer is full, one at a time.
+/// Receives references. Called by one thread at a time, whose buffer is full.
 pub trait Sink: Send {
     /// Takes references; an error ends the recording.
     ///
@@ -189,8 +191,8 @@ impl Recorder {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// Ends the recording, when no operation runs: hands the rest to the sink and drops it. Returns
-    /// the number of recorded references.
+    /// Ends the recording, when no operation runs: hands the rest to the sink and drops the sink.
+    /// Returns the number of recorded references.
     ///
     /// # Errors
     /// The error that ended the recording before its time.

@@ -1,15 +1,15 @@
 //! Records the pool's requests to storage, as a second tier below it would see them (li 2.1).
 //!
-//! Page reads and writes are noted when storage has done them, each write with its reason, and
-//! *dsync* requests (li 4.3.2) when a checkpoint is about to have earlier writes made durable. One
-//! mutex puts them in order; beside a read or a write its cost is nothing, and while nothing is
-//! recorded it is not taken.
+//! Page reads and writes are recorded when storage has completed them, each write with its reason.
+//! *Dsync* requests (li 4.3.2) are recorded when a checkpoint is about to make earlier writes
+//! durable. One mutex puts all of them in order. Its cost is negligible beside a read or a write,
+//! and it is not taken while nothing is recorded.
 //!
-//! The order is right for each page: a write is noted before its frame can be evicted, so before
-//! the page can be read again, and a read before a thread sees the page. Between pages it is
-//! the order in which storage completed them.
+//! The order is right for each page. A write is recorded before its frame can be evicted, and so
+//! before the page can be read again. A read is recorded before a thread sees the page. Between
+//! pages it is the order in which storage completed them.
 //!
-//! Memory is that of a batch, and one bit per page, set if it was written since the last dsync.
+//! Memory is one batch, and one bit per page, set if the page was written since the last dsync.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use millpond_base::{Lsn, Mark, PageId, PageKind, Reason};
 
 use crate::page::{PageHeader, PageType};
 
-/// Requests that are handed to the sink at once.
+/// Number of requests that are handed to the sink at a time.
 const BATCH: usize = 4096;
 
 /// A request to storage.
@@ -157,8 +157,8 @@ impl StorageRecorder {
         self.is_on.load(Ordering::Acquire)
     }
 
-    /// Ends the recording: hands the rest to the sink and drops it. Returns the number of recorded
-    /// requests.
+    /// Ends the recording: hands the rest to the sink and drops the sink. Returns the number of
+    /// recorded requests.
     ///
     /// # Errors
     /// The error that ended the recording before its time.

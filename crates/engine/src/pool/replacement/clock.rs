@@ -1,10 +1,9 @@
 //! The clock that policies see: a tick per reference, or per number of evictions.
 //!
-//! A clock of references is one word that every reference of every thread writes, which is what
-//! such policies cost. It may be coarse: then each thread counts its references where no
-//! other thread writes, and advances the clock by a step of several at a time. Time then does not
-//! change for a while, and a thread may see it late by a step of each other thread; it never goes
-//! back.
+//! A clock of references is one word that every reference of every thread writes: the cost of
+//! policies that need it. With a coarse clock, each thread counts its references on a line of its
+//! own, and advances the clock by a step of several at a time. Time then does not change for a
+//! while, and may be late by one step of each other thread. It never goes back.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -18,11 +17,11 @@ struct Line(AtomicU32);
 /// The policy's clock.
 pub(crate) struct PolicyClock {
     now: Line,
-    /// References by which it advances at once, at least 1.
+    /// Number of references by which the clock advances at a time, at least 1.
     step: u32,
-    /// References of each thread that it has not advanced for; less than `step`.
+    /// References of each thread for which the clock has not advanced; less than `step`.
     counted: Box<[Line]>,
-    /// Pages evicted since the pool opened, whether or not they are ticks.
+    /// Number of pages evicted since the pool opened, counted even if evictions are no ticks.
     evictions: AtomicU64,
     /// Evictions per tick of a clock of evictions, at least 1.
     evictions_per_tick: u64,
@@ -49,7 +48,7 @@ impl PolicyClock {
         self.now.0.load(Ordering::Relaxed)
     }
 
-    /// Returns the time after one reference more, of the thread with slot `slot`.
+    /// Counts a reference of the thread with slot `slot`; returns the time after it.
     #[inline(always)]
     pub(crate) fn reference(&self, slot: usize) -> u32 {
         if self.step == 1 {
@@ -71,7 +70,7 @@ impl PolicyClock {
         self.evictions.load(Ordering::Relaxed)
     }
 
-    /// Counts `count` evictions, and advances by them if it `counts_evictions`.
+    /// Counts `count` evictions, and advances the clock by them if it `counts_evictions`.
     pub(crate) fn count_evictions(&self, count: u32, counts_evictions: bool) {
         let before = self.evictions.fetch_add(u64::from(count), Ordering::Relaxed);
         if counts_evictions {
@@ -81,7 +80,7 @@ impl PolicyClock {
         }
     }
 
-    /// Returns the time after `ticks` more ticks.
+    /// Advances the clock by `ticks`; returns the new time.
     #[inline(always)]
     pub(crate) fn move_on(&self, ticks: u32) -> u32 {
         self.now.0.fetch_add(ticks, Ordering::Relaxed).wrapping_add(ticks)

@@ -1,8 +1,8 @@
-//! Eviction: the pool as an evicting policy sees it, and the rounds in which the policy is asked.
+//! One round of eviction: the pool as the policy sees it, and the victims.
 //!
-//! Every offer is decided under try-latches, parent first, then the page; inside the policy host
-//! nothing waits and nothing is written. Dirty victims are refused, and written afterwards, from
-//! the write buffer or at once: the next round finds them clean.
+//! Every offer is decided under try-latches, parent first, then the page; inside the policy host no
+//! thread waits and no page is written. Dirty victims are refused, and written afterwards, from the
+//! write buffer or at once: the next round finds them clean.
 
 use std::ptr::NonNull;
 
@@ -38,7 +38,7 @@ impl<M: PoolStrategy> Clone for Reach<'_, M> {
 
 impl<M: PoolStrategy> Copy for Reach<'_, M> {}
 
-/// The pages that a round evicted, and those that it could not.
+/// Pages that a round evicted, and dirty pages that it refused.
 pub(crate) struct Victims {
     /// Frames of pages that only scans had referenced.
     pub(crate) scanned: Vec<FrameId>,
@@ -48,7 +48,8 @@ pub(crate) struct Victims {
     pub(crate) kept: Vec<(PageId, FrameId)>,
     /// Victims that were refused because they are dirty, each once.
     pub(crate) dirty: Vec<FrameId>,
-    /// Frames that the policy examined, as far as it reports them; else those it offered or cooled.
+    /// Frames that the policy examined, if it reports them; otherwise the frames it offered or
+    /// cooled.
     pub(crate) looked: u32,
 }
 
@@ -59,7 +60,7 @@ impl Victims {
     }
 }
 
-/// One round's view of the pool.
+/// View of the pool for one round of eviction.
 pub(super) struct LiveHost<'a, M: PoolStrategy> {
     reach: Reach<'a, M>,
     wanted: u32,
@@ -73,15 +74,15 @@ pub(super) struct LiveHost<'a, M: PoolStrategy> {
     latched: u32,
     /// Frames that the policy reports to have examined.
     looked: u32,
-    /// Dirty frames are never enough: the round looks for clean ones.
+    /// `true` if dirty victims never end the round, which looks for clean ones.
     is_thorough: bool,
-    /// Pages that are evicted stay in memory: they stand by (li's free list).
+    /// `true` if evicted pages stay in memory and stand by (li's free list).
     keeps: bool,
-    /// Dirty victims are evicted once they are written, so they count as victims.
+    /// `true` if dirty victims are evicted once they are written, and so count as victims.
     evicts_after_writing: bool,
     /// Pages that stand by.
     kept: Vec<(PageId, FrameId)>,
-    /// Chooses one of several children: by the pool's seed, so that runs repeat.
+    /// Chooses one of several children. The pool's seed starts it, so that runs repeat.
     random: fastrand::Rng,
 }
 
@@ -151,14 +152,14 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         // A hand that completes a turn offers a frame again.
         dirty.sort_unstable();
         dirty.dedup();
-        // Those that stand by count as chosen.
+        // Pages that stand by count as chosen.
         let chosen = taken.split_off(scanned.min(taken.len()));
         Victims { scanned: taken, chosen, kept, dirty, looked: looked.max(asked) }
     }
 
     /// Removes the page in the frame of `header`, which is latched, from the page table, if there
-    /// is one. If it is to stand by, threads that need it from then on wait. Returns `false` if the
-    /// table is in use.
+    /// is one. If the page is to stand by, threads that need it wait from then on. Returns `false`
+    /// if the table is in use.
     fn leaves(&mut self, page: PageId, header: &FrameHeader) -> bool {
         let (translation, frame) = (self.reach.translation, header.id());
         let stands_by = self.keeps && translation.in_flight().begin_standing_by(page);
@@ -176,7 +177,8 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         true
     }
 
-    /// Remembers a dirty victim; once, as far as that is cheap: a policy may draw a frame again.
+    /// Remembers a dirty victim. A policy may draw a frame again, so repeats are left out as far as
+    /// that is cheap.
     fn note_dirty(&mut self, frame: FrameId) {
         const LOOKED_THROUGH: usize = 64;
         if self.dirty.len() >= LOOKED_THROUGH || !self.dirty.contains(&frame) {
@@ -202,7 +204,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         self.latched >= self.reach.frames.count().saturating_mul(2).saturating_add(64)
     }
 
-    /// Latches the parent of `header`'s page, if it still is the parent then.
+    /// Latches the parent of `header`'s page, if it still is the parent under the latch.
     fn parent(
         &self,
         header: &FrameHeader,
@@ -239,9 +241,9 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         chosen.map(|child| frames.header(child).id())
     }
 
-    /// Returns whether it is an inner page of a tree where those are never evicted (gilbert 2.4.1).
-    /// Read without a latch: a page that becomes one meanwhile has children, which have to go
-    /// first.
+    /// Returns whether the page in `frame` is an inner page of a tree, in a pool that never evicts
+    /// those (gilbert 2.4.1). Reads the page without a latch: a page that becomes an inner page at
+    /// the same time has children, which have to go first.
     fn stays(&self, frame: NonNull<FrameHeader>) -> bool {
         let is_inner =
             || PageHeader::type_in(self.reach.frames.view(frame)) == PageType::BTREE_INNER;

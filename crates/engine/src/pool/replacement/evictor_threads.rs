@@ -1,4 +1,4 @@
-//! Threads that sleep until they are called, one at a time, and no more of them than are needed.
+//! Evictor threads that sleep until they are called, one by one and no more than are needed.
 //!
 //! A call wakes one of the members that sleep; the caller does not wait. A member that finds
 //! nothing to do any more goes off duty.
@@ -7,9 +7,9 @@
 //! 1. `awake` is the number of calls that were not yet ended by a
 //!    [`EvictorThreads::rest`]: at most as many as there are members, so that each call finds one
 //!    that is off duty.
-//! 2. A thread that creates work reads `awake` after that; a member that goes off duty looks for
-//!    work after that; and a fence is between the two steps on either side. So either the member
-//!    sees the work, or the other thread sees that it must call.
+//! 2. A thread that creates work reads `awake` afterwards. A member that goes off duty looks for
+//!    work afterwards. On either side a fence is between the two steps. So either the member sees
+//!    the work, or the other thread sees that it must call.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use millpond_base::sync::atomic::{AtomicU32, Ordering, fence};
 
 use crate::pool::sync::event::Event;
 
-/// Members that can be called.
+/// Calls to evictor threads, the members, and the number of members on duty.
 #[derive(Default)]
 pub struct EvictorThreads {
     awake: AtomicU32,
@@ -27,7 +27,7 @@ pub struct EvictorThreads {
 }
 
 impl EvictorThreads {
-    /// Sets that no member is on duty; for when none runs.
+    /// Records that no member is on duty. Called while none runs.
     pub fn reset(&self) {
         self.awake.store(0, Ordering::SeqCst);
         self.calls.store(0, Ordering::SeqCst);
@@ -57,8 +57,8 @@ impl EvictorThreads {
         false
     }
 
-    /// Sleeps until there is a call for this member, which is on duty then and must
-    /// [`EvictorThreads::rest`]; `false` where `longest` passed, or `is_over`.
+    /// Sleeps until there is a call for this member, which is then on duty and must
+    /// [`EvictorThreads::rest`]. Returns `false` once `longest` has passed, or if `is_over`.
     pub fn wait(&self, longest: Duration, is_over: impl Fn() -> bool) -> bool {
         if self.take_call() {
             return true;
@@ -73,14 +73,15 @@ impl EvictorThreads {
         self.calls.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok()
     }
 
-    /// Takes the calling member off duty. Next it must look for work, and call.
+    /// Takes the calling member off duty. The member must look for work next, and call if there is
+    /// some.
     pub fn rest(&self) {
         let awake = self.awake.fetch_sub(1, Ordering::SeqCst);
         debug_assert_ne!(awake, 0, "no member is on duty");
         fence(Ordering::SeqCst);
     }
 
-    /// Wakes all members that sleep, because it is over.
+    /// Wakes all members that sleep, so that they end.
     pub fn dismiss(&self) {
         self.event.signal();
     }

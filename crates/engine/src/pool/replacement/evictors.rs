@@ -1,5 +1,5 @@
-//! The evictor threads as the rest of the pool sees them: how many frames they keep free, how dirty
-//! the pool may be, and how they are called.
+//! The evictor threads as the rest of the pool sees them: the number of frames that they keep free,
+//! the limit on dirty pages, and the calls that wake them.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -13,25 +13,25 @@ use crate::pool::options::{EvictionMode, PoolOptions};
 use crate::pool::replacement::evictor_threads::EvictorThreads;
 use crate::pool::sync::event::Event;
 
-/// Longest sleep of a page cleaner before it looks how dirty the pool is.
+/// Longest sleep of a page cleaner before it counts the dirty pages.
 const LOOK: Duration = Duration::from_millis(10);
 /// Longest sleep of an evictor; only a bug would make it wait that long for its call.
 const NAP: Duration = Duration::from_millis(100);
-/// Looks at all frames take at most this part of a cleaner's time.
+/// Counting the dirty pages takes at most one part in this many of a cleaner's time.
 const LOOKS_PART: u32 = 20;
 
-/// Calls evictor threads, and tells them how much there is to do.
+/// Calls evictor threads, and knows the amount of work for them.
 ///
 /// # Invariant
-/// A thread that waits for frames has raised the demand before, and wakes an evictor after that; so
-/// no evictor sleeps while the demand is not met, unless it found nothing to evict.
+/// A thread that waits for frames first raises the demand, and then wakes an evictor. So no evictor
+/// sleeps while the demand is not met, unless it found nothing to evict.
 pub(crate) struct Evictors {
     mode: EvictionMode,
     batch: u32,
-    /// The rule by which they are page cleaners, if they are.
+    /// The rule by which the evictors are page cleaners, if they are.
     cleaning: Option<Cleaning>,
-    /// Free frames that a worker waits for; 0 if none waits. No model checker tries its orders: it
-    /// is a hint.
+    /// Number of free frames that a worker waits for; 0 if none waits. A hint, so no model checker
+    /// tries its orders.
     demand: AtomicU32,
     /// Dirty pages that cleaners have to write, until the dirty share is low enough.
     excess: atomic::AtomicU32,
@@ -39,7 +39,7 @@ pub(crate) struct Evictors {
     next_look: Mutex<Option<Instant>>,
     /// Evictors that are called one by one.
     threads: EvictorThreads,
-    /// Signalled when there is something to evict, for evictors that are not.
+    /// Signalled when there is something to evict, for evictors that are not called one by one.
     work: Event,
 }
 
@@ -63,7 +63,7 @@ impl Evictors {
         self.mode
     }
 
-    /// Returns the victims that are looked for at once.
+    /// Returns the number of victims that a round looks for.
     pub(crate) fn batch(&self) -> u32 {
         self.batch
     }
@@ -79,7 +79,7 @@ impl Evictors {
         self.cleaning.is_some_and(|rule| rule.neighbours)
     }
 
-    /// Returns the number of evictor threads at work now, where that adapts.
+    /// Returns the number of evictor threads at work now, if their number adapts; otherwise 0.
     pub(crate) fn awake(&self) -> u32 {
         self.threads.awake()
     }
@@ -106,8 +106,8 @@ impl Evictors {
         let _ = self.demand.compare_exchange(demand, 0, old, new);
     }
 
-    /// Wakes as many evictors as are needed, now that a frame was taken. `ready` frames can be had
-    /// without evicting.
+    /// Wakes as many evictors as are needed, now that a frame was taken. `ready` returns the number
+    /// of frames available without eviction.
     #[inline]
     pub(crate) fn frame_taken(&self, frames: &Frames, ready: impl Fn() -> u32) {
         match self.mode {
@@ -118,7 +118,7 @@ impl Evictors {
                 }
             }
             EvictionMode::Adaptive(most) => {
-                // Fewer may be at work than the number of free frames requires.
+                // Fewer evictors may be at work than this number of free frames requires.
                 let (free, target) = (frames.free(), self.target(frames.count()));
                 if free < target {
                     let halvings = (target / (free + 1)).max(1).ilog2();
@@ -128,7 +128,7 @@ impl Evictors {
         }
     }
 
-    /// Demands `least` free frames for a thread that waits for them; returns whether to wait: where
+    /// Demands `least` free frames for a thread that waits for them; returns whether to wait: if
     /// all evictors are at work already, the thread helps.
     pub(crate) fn call(&self, least: u32) -> bool {
         self.demand.fetch_max(least, Ordering::Relaxed);
@@ -140,8 +140,8 @@ impl Evictors {
     }
 
     /// Runs an evictor thread until `is_over`. `is_short` returns whether frames are to be made
-    /// free, `work_off` makes them free and returns whether there are enough then; `took_frame` is
-    /// called when a frame may have been taken by a thread that did not call.
+    /// free. `work_off` makes them free, and returns whether there are then enough. `took_frame` is
+    /// called when a thread that did not call may have taken a frame.
     pub(crate) fn run(
         &self,
         frames: &Frames,
@@ -169,12 +169,12 @@ impl Evictors {
         }
     }
 
-    /// Sets that no evictor is at work; for when none runs.
+    /// Records that no evictor is at work. Called while none runs.
     pub(crate) fn reset(&self) {
         self.threads.reset();
     }
 
-    /// Wakes all evictors, because it is over.
+    /// Wakes all evictors, so that they end.
     pub(crate) fn dismiss(&self) {
         self.work.signal();
         self.threads.dismiss();
@@ -185,8 +185,8 @@ impl Evictors {
         self.excess.load(Ordering::Relaxed)
     }
 
-    /// Records that cleaners have `written` pages. If that was no progress nothing can be written
-    /// now, and the next look may find otherwise.
+    /// Records that cleaners have `written` pages. Without progress no page can be written now: the
+    /// excess is dropped until the dirty pages are counted again.
     pub(crate) fn note_cleaned(&self, written: u32, is_progress: bool) {
         let less = |excess: u32| Some(excess.saturating_sub(written));
         let _ = self.excess.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
@@ -196,7 +196,7 @@ impl Evictors {
     }
 
     /// Returns whether page cleaners have to write because of the dirty share; counts the dirty
-    /// pages, if it is time to, and no other thread does.
+    /// pages, if that is due and no other thread does it.
     pub(crate) fn is_too_dirty(&self, frames: &Frames) -> bool {
         let Some(rule) = self.cleaning else { return false };
         if self.excess() > 0 {

@@ -1,16 +1,17 @@
 //! Hits that wait to be delivered: a ring for each thread, so that a central policy's mutex is
 //! locked once per batch and not once per hit (the batched host of the policy contract).
 //!
-//! A thread puts its hits into its own ring. With [`BATCH`] of them it tries to enter the policy
-//! host, and delivers them all if that is possible at once; else it continues, and hits while the
-//! ring is full are lost: a hit never waits for the policy. So order among threads is by the batch,
-//! a policy receives a hit up to [`ROOM`] hits of that thread late, and some not at all.
+//! A thread puts its hits into its own ring. Once the ring holds [`BATCH`] of them, the thread
+//! tries to enter the policy host, and delivers them all if that is possible at once. Otherwise it
+//! continues, and hits while the ring is full are lost: a hit never waits for the policy. The order
+//! among threads is therefore by the batch. A policy receives a hit up to [`ROOM`] hits of that
+//! thread late, and some hits not at all.
 //!
 //! Invariants:
-//! 1. A ring is written by the owner of its slot only
-//!    ([`thread_slot`](crate::stats::thread_slot), invariant 1), hence plain loads and stores; they
-//!    are atomic, so that a violation would lead to wrong hits and no undefined behaviour.
-//!    Threads without a slot of their own have no ring, and deliver at once.
+//! 1. A ring is written by the owner of its slot only ([`thread_slot`](crate::stats::thread_slot),
+//!    invariant 1), hence plain loads and stores. They are atomic, so that a violation would lead
+//!    to wrong hits, but no undefined behaviour. Threads without a slot of their own have no ring,
+//!    and deliver at once.
 //! 2. A hit is delivered only if its frame still holds its page, hot, inside the policy host.
 
 use std::sync::OnceLock;
@@ -22,9 +23,9 @@ use millpond_policies::contract::Access;
 use crate::pool::recording::recorder::Reference;
 use crate::stats::thread_slot::OWNED;
 
-/// Hits with which a thread tries to deliver them.
+/// Number of hits at which a thread tries to deliver them.
 pub const BATCH: u32 = 32;
-/// Hits that a ring has room for.
+/// Number of hits that a ring has room for.
 pub const ROOM: u32 = 64;
 
 /// A page reference, with its frame and its time.
@@ -38,7 +39,7 @@ struct Cell {
 #[derive(Default)]
 #[repr(align(128))]
 struct Ring {
-    /// Hits in `cells`, from the first on; at most [`ROOM`].
+    /// Number of hits in `cells`, from the first on; at most [`ROOM`].
     noted: AtomicU32,
     cells: OnceLock<Box<[Cell]>>,
 }
@@ -66,7 +67,7 @@ pub enum Noted {
 }
 
 impl HitRings {
-    /// Enters a hit of the thread with slot `slot`.
+    /// Puts a hit of the thread with slot `slot` into its ring.
     #[inline]
     pub fn note(&self, slot: usize, frame: FrameId, access: &Access) -> Noted {
         let Some(ring) = self.0.get(slot) else { return Noted::NoRing };

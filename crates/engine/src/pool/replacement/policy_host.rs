@@ -9,10 +9,11 @@
 //! A thread inside the policy host only try-latches frames and does no I/O; a thread that holds
 //! latches may wait for the policy host. So there is no cycle.
 //!
-//! This file needs `unsafe`, to pair a cold half with the parameters of its hot half where that is
-//! found at run time ([`any_cold`]). Invariant: **the two stay together**. [`HostedPolicy`] has no
-//! parts that can be taken from outside the pool; the pool makes all its frames' metas by
-//! [`HitHook::fresh`] of these parameters, and shows them to this host only.
+//! This file needs `unsafe`, to pair a cold half with the parameters of its hot half where the hot
+//! half is chosen at run time ([`any_cold`]). Invariant: **the two stay together**. No part of a
+//! [`HostedPolicy`] can be taken from outside the pool. The pool creates the metas of all its
+//! frames with [`HitHook::fresh`] of these parameters, or leaves them zero where zeros are such
+//! metas, and shows them to this host only.
 
 use std::any::{Any, TypeId};
 
@@ -62,12 +63,13 @@ macro_rules! hosted {
 }
 
 impl<T: HitHook> PolicyHost<T> {
-    /// See the policy contract, as for all methods that follow.
+    /// Notifies the policy of a miss. The policy contract describes this method and those that
+    /// follow.
     pub fn miss(&self, access: &Access) -> GhostHit {
         hosted!(self, cold => cold.miss(access))
     }
 
-    /// Admits, and calls `publish` before another thread enters.
+    /// Admits a page, and calls `publish` before another thread enters.
     pub fn admit(
         &self,
         frames: Frames<'_, T>,
@@ -141,8 +143,8 @@ impl<T: HitHook> PolicyHost<T> {
     }
 
     /// Delivers a hit to a central policy, now or later, for the thread with slot `slot`; returns
-    /// whether it was not lost. `still` returns whether a frame holds a page, hot, at the time of
-    /// the delivery.
+    /// `false` if the hit was lost. `still` returns whether a frame holds a page, hot, at the time
+    /// of the delivery.
     #[inline]
     pub fn hit(
         &self,
@@ -178,7 +180,7 @@ impl<T: HitHook> PolicyHost<T> {
         }
     }
 
-    /// Returns which end of an access counts.
+    /// Returns the end of an access that counts as the reference.
     pub fn hit_on(&self) -> HitOn {
         hosted!(self, cold => cold.hit_on())
     }
@@ -247,7 +249,7 @@ pub enum HostingError {
     /// A parameter that the policy does not have, or a value that it does not take.
     #[error(transparent)]
     Param(#[from] ParamError),
-    /// Its state does not fit into a frame's line.
+    /// The policy's state does not fit into a frame's line.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
 }
@@ -335,13 +337,13 @@ impl<T: HitHook> HostedPolicy<T> {
         self.name
     }
 
-    /// Returns whether it is open to all threads.
+    /// Returns whether the host is open to all threads.
     pub fn is_open(&self) -> bool {
         matches!(self.policy_host, PolicyHost::Open(_))
     }
 
-    /// Returns the policy as the host of hot half `U`, if that is `T`: for code that finds a policy
-    /// by its name and then learns its hot half.
+    /// Returns the hosted policy with hot half `U`, if `U` is `T`. For code that finds a policy by
+    /// its name and then learns its hot half.
     pub fn cast<U: HitHook>(self) -> Option<HostedPolicy<U>> {
         if TypeId::of::<T>() != TypeId::of::<U>() {
             return None;

@@ -1,5 +1,5 @@
-//! The choice of pages that leave: the policy, the references that reach it, and rounds of
-//! eviction. This file needs `unsafe`.
+//! The choice of pages to evict: the policy, the references that reach it, and rounds of eviction.
+//! This file needs `unsafe`.
 
 use std::ptr::NonNull;
 
@@ -22,17 +22,17 @@ use crate::pool::starvation::StarvationGuard;
 use crate::stats::counters::{Counter, Counters};
 use crate::stats::thread_slot::thread_slot;
 
-/// Returns how many frames a policy may examine in one round. A pool that evicts page by page, as a
-/// simulator does, examines as many as that: then both find the same victims.
+/// Returns the number of frames that a policy may examine in one round. A pool that evicts page by
+/// page allows as many as a simulator does, so that both find the same victims.
 fn steps_max(frames: u32, batch: u32) -> u32 {
     match batch {
-        // Under a model checker each of them is a step, and the number of steps is limited.
+        // Under a model checker each examined frame is a step, and the number of steps is limited.
         0 | 1 if !IS_MODEL => frames.saturating_mul(4).max(1 << 16),
         _ => frames.saturating_mul(2).saturating_add(64),
     }
 }
 
-/// Chooses the pages that leave.
+/// Chooses the pages to evict.
 ///
 /// # Invariants
 /// 1. The policy knows the pages in state hot or cooling, and no others: each is admitted, and
@@ -41,9 +41,9 @@ fn steps_max(frames: u32, batch: u32) -> u32 {
 /// 3. A thread inside the policy host only tries latches, and does no I/O.
 pub(crate) struct Replacement<M: PoolStrategy> {
     // Read, or may be read, by each reference to a page.
-    /// Parameters of the policy's hot half; those of the cold half in `host`.
+    /// Parameters of the policy's hot half, which the cold half in `host` provided.
     params: <M::Hook as HitHook>::Params,
-    /// Which end of an access the policy counts.
+    /// End of an access that the policy counts as the reference.
     hit_on: HitOn,
     /// The time that the policy sees.
     clock: PolicyClock,
@@ -56,9 +56,10 @@ pub(crate) struct Replacement<M: PoolStrategy> {
     scanned: Scanned,
     /// The one operation for which pages are held, so that it ends.
     starvation: StarvationGuard,
-    /// Victims that a worker looks for at once.
+    /// Number of victims that a round looks for.
     batch: u32,
-    /// `true` if victims that are written stand by.
+    /// `true` if the evictor threads are page cleaners, whose victims stand by once they are
+    /// written.
     cleans: bool,
     /// Seed of random choices.
     seed: u64,
@@ -105,9 +106,9 @@ impl<M: PoolStrategy> Replacement<M> {
         &self.starvation
     }
 
-    /// Returns whether victims are evicted when they are written, without being offered again. Open
-    /// policies keep no order, so that another round would find other victims, and write those,
-    /// too. Where pages are evicted one by one, it is as in a simulator.
+    /// Returns whether victims are evicted once they are written, without being offered again. Open
+    /// policies keep no order, so another round would find other victims, and write those, too. A
+    /// pool that evicts page by page waits for the next offer, as a simulator does.
     pub(crate) fn evicts_after_writing(&self) -> bool {
         let is_open = matches!(self.host, PolicyHost::Open(_));
         self.cleans || (self.batch > 1 && is_open)
@@ -183,7 +184,7 @@ impl<M: PoolStrategy> Replacement<M> {
             }
             Screen::Deliver => {}
         }
-        // By now it may have been evicted.
+        // The page may have been evicted by now.
         let page = match M::Hook::READS_PAGE || M::RECORDS {
             true => frames.header(frame).page().unwrap_or_default(),
             false => PageId::default(),
@@ -222,7 +223,8 @@ impl<M: PoolStrategy> Replacement<M> {
         }
     }
 
-    /// Notifies the policy of a page that is not in memory; returns what it remembers of the page.
+    /// Notifies the policy of a page that is not in memory; returns its ghost hit, the policy's
+    /// memory of the page.
     pub(crate) fn miss(&self, access: &Access) -> GhostHit {
         self.host.miss(access)
     }
@@ -285,8 +287,8 @@ impl<M: PoolStrategy> Replacement<M> {
     }
 
     /// Looks for up to `wanted` victims: first among pages that only scans have referenced, then by
-    /// asking the policy. A thorough round passes by dirty pages, however many; victims of one that
-    /// `keeps` are to stand by.
+    /// asking the policy. With `is_thorough`, the round passes by dirty pages, however many. With
+    /// `keeps`, its victims stand by.
     pub(crate) fn evict(
         &self,
         reach: Reach<'_, M>,
@@ -315,7 +317,7 @@ impl<M: PoolStrategy> Replacement<M> {
         host.into_victims(first as usize)
     }
 
-    /// Evicts those of `dirty`, which were written, that can be evicted.
+    /// Evicts the pages of `dirty`, which were written, as far as they can be evicted.
     pub(crate) fn evict_written(
         &self,
         reach: Reach<'_, M>,

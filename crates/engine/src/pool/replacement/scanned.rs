@@ -1,11 +1,11 @@
 //! Pages that only scans have referenced: they are evicted first, under each policy.
 //!
-//! A scan with the hint (`as_scan`) loads pages that may never be referenced otherwise. So their
-//! frames are remembered, in the order in which they were loaded, and taken before the policy is
-//! asked for a victim (leanstore IV-I: pages that scans load begin as candidates for eviction, and
-//! no hot page has to be evicted for them). A reference that is no scan's makes a page one like any
-//! other. For the policy such an eviction is a `forget`, as of a deleted page: it keeps no ghost,
-//! and its clock, where that counts evictions, does not advance.
+//! A scan with the hint (`as_scan`) loads pages that may never be referenced otherwise. Their
+//! frames are remembered in the order in which the pages were loaded, and taken before the policy
+//! is asked for a victim. In leanstore IV-I, too, pages that scans load begin as candidates for
+//! eviction, so that no hot page has to be evicted for them. A reference that is not from a scan
+//! makes the page a page like any other. To the policy such an eviction is a `forget`, as of a
+//! deleted page: the policy keeps no ghost, and a clock of evictions does not advance.
 
 use std::collections::VecDeque;
 
@@ -20,8 +20,8 @@ use crate::pool::sync::locked::locked;
 /// Frames with the pages that a scan loaded into them.
 #[derive(Default)]
 pub(super) struct Scanned {
-    /// The oldest first. Some are outdated: the page was evicted, or referenced otherwise. At most
-    /// two per frame of the pool, and one.
+    /// Entries, the oldest first. Some are outdated: their page was evicted, or referenced
+    /// otherwise. There are at most two per frame of the pool, and one.
     queue: Mutex<VecDeque<(FrameId, PageId)>>,
     /// The length of `queue`, to be read without its lock.
     len: AtomicU32,
@@ -51,8 +51,8 @@ impl Scanned {
         });
     }
 
-    /// Offers pages that only scans have referenced, until `wanted` were taken; returns how many
-    /// were.
+    /// Offers pages that only scans have referenced, until `wanted` were taken; returns the number
+    /// taken.
     pub(super) fn evict(
         &self,
         frames: &Frames,
@@ -70,7 +70,7 @@ impl Scanned {
             }
             match offer(frame) {
                 OfferOutcome::Taken(_) => taken += 1,
-                // It may be evicted later: once it is written, or its reader has ended.
+                // The page may be evicted later: once it is written, or its reader has ended.
                 OfferOutcome::Refused(
                     RefusalReason::Dirty | RefusalReason::Latched | RefusalReason::Pinned,
                 ) => {

@@ -1,13 +1,13 @@
-//! An event: a condition variable that is free to signal while no thread sleeps.
+//! An event: a condition variable whose signal costs no system call while no thread sleeps.
 //!
 //! Frames become free, and pages become dirty, far more often than a thread waits for it; a signal
 //! without a sleeper must not be a system call.
 //!
 //! # Invariant
-//! A sleeper counts itself before it looks for a reason to stay awake, a signaller creates the
-//! reason before it reads the count, and a fence is between the two steps on either side: at least
-//! one of them sees the other. A signaller that saw a sleeper takes the lock, so that it signals
-//! after the sleeper began to wait, or before it looked.
+//! A sleeper counts itself before it looks for a reason to stay awake. A signaller creates the
+//! reason before it reads the count. On either side a fence is between the two steps, so at least
+//! one of the threads sees the other. A signaller that saw a sleeper takes the lock, so that it
+//! signals after the sleeper began to wait, or before it looked.
 
 use std::time::Duration;
 
@@ -19,14 +19,15 @@ use crate::pool::sync::locked::locked;
 /// An event on which threads sleep.
 #[derive(Default)]
 pub(crate) struct Event {
-    /// Threads inside [`Event::wait`].
+    /// Number of threads inside [`Event::wait`].
     sleepers: AtomicU32,
     lock: Mutex<()>,
     signal: Condvar,
 }
 
 impl Event {
-    /// Sleeps until the event is signalled, or for `longest`; not at all if `is_due`.
+    /// Sleeps until the event is signalled, or for `longest`; returns at once if `is_due` returns
+    /// `true`.
     pub(crate) fn wait(&self, longest: Duration, is_due: impl FnOnce() -> bool) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let guard = locked(&self.lock);
@@ -38,10 +39,10 @@ impl Event {
         debug_assert_ne!(sleepers, 0, "this thread was counted");
     }
 
-    /// Sleeps for a moment: the caller looks again then, whatever happened.
+    /// Sleeps until the event is signalled, or for `moment`. The caller looks again in either case.
     pub(crate) fn nap(&self, moment: Duration, is_due: impl FnOnce() -> bool) {
         if cfg!(feature = "model") {
-            // Time does not pass there.
+            // Time does not pass in a model.
             millpond_base::sync::thread::yield_now();
         } else {
             self.wait(moment, is_due);
@@ -56,7 +57,7 @@ impl Event {
         }
     }
 
-    /// Wakes one of the threads that sleep here, where each would do.
+    /// Wakes one of the threads that sleep here, if any of them will do.
     #[inline]
     pub(crate) fn signal_one(&self) {
         if self.has_sleepers() {
@@ -64,7 +65,8 @@ impl Event {
         }
     }
 
-    /// Returns whether a thread sleeps, or is about to; then it can receive a signal on return.
+    /// Returns whether a thread sleeps, or is about to. If so, it can receive a signal once this
+    /// has returned.
     #[inline]
     fn has_sleepers(&self) -> bool {
         fence(Ordering::SeqCst);

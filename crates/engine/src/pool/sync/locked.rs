@@ -1,4 +1,4 @@
-//! Locking a mutex of the pool.
+//! Locks the mutexes of the pool.
 
 use millpond_base::sync::{Mutex, MutexGuard};
 

@@ -1,4 +1,3 @@
-//! Waiting of the pool's threads: an event that is cheap to signal, and locking that ignores
-//! poison.
+//! Waiting and locking in the pool: an event that is cheap to signal, and locks that ignore poison.
 pub mod event;
 pub mod locked;

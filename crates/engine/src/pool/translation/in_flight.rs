@@ -3,16 +3,16 @@
 //! An in-flight load begins when the first thread finds a page missing, and ends when the page can
 //! be reached through its swip or the page table. In between it is *loading* (other threads that
 //! need the page wait) or *ready*: loaded, but not attached, because it was prefetched, or because
-//! its parent had changed when the load was complete. The next thread that needs a ready page
-//! attaches it. Where there are page cleaners, a victim is *standing by*, in li's free list: it is
-//! in memory still, and clean, but nothing refers to its frame, until a thread needs the page, or a
+//! its parent had changed or was latched when the load was complete. The next thread that needs a
+//! ready page attaches it. With page cleaners, a victim is *standing by* in li's free list until a
+//! thread needs the page or a frame. It is still in memory, and clean, but nothing refers to its
 //! frame.
 //!
 //! # Invariants
-//! 1. A page that is in memory and can be reached has no in-flight load, but for the moment in
-//!    which it is attached, when its parent is latched exclusively, and for the round of eviction
-//!    that makes it stand by.
-//! 2. An in-flight load begins only while the table's mutex is held and the page's swip is seen,
+//! 1. A page that is in memory and can be reached has no in-flight load, with two exceptions. One
+//!    is the moment in which it is attached, when its parent is latched exclusively. The other is
+//!    the round of eviction that makes it stand by.
+//! 2. A load from storage begins only while the table's mutex is held and the page's swip is seen,
 //!    validated, in its evicted form. Hence no page is in memory twice.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -29,9 +29,9 @@ use crate::pool::sync::locked::locked;
 /// A loaded page that cannot be reached yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
-    /// Its frame, in state loading and latched exclusively.
+    /// Frame of the page, in state loading and latched exclusively.
     pub frame: NonNull<FrameHeader>,
-    /// The policy's ghost hit, from when the page missed.
+    /// Ghost hit that the policy returned when the page missed.
     pub ghost_hit: GhostHit,
     /// `true` if the page was loaded ahead of its use.
     pub prefetched: bool,
@@ -66,10 +66,10 @@ impl Completion {
 }
 
 enum InFlightLoad {
-    /// With its completion, once a thread waits for that.
+    /// Being loaded, with a completion once a thread waits for it.
     Loading(Option<Arc<Completion>>),
     Ready(Arrived),
-    /// In this frame, in state evicted; the number of its entry in the list of those.
+    /// In this frame, in state evicted; its entry in the list `free` has this number.
     StandsBy(FrameId, u64),
 }
 
@@ -103,10 +103,10 @@ pub enum Step {
     Changed,
 }
 
-/// A list that is not longer is not tidied up.
+/// Length up to which a list is not tidied up.
 const SHORT: usize = 64;
 
-/// The frame of a page that stands by since its entry with this number.
+/// Returns the frame of a page that has stood by since the entry with this number.
 fn stands_by(
     loads: &HashMap<PageId, InFlightLoad>,
     (page, number): (PageId, u64),
@@ -121,16 +121,16 @@ fn stands_by(
 #[derive(Default)]
 pub struct InFlight {
     table: Mutex<Table>,
-    /// Pages that stand by.
+    /// Number of pages that stand by.
     standing_by: AtomicU32,
 }
 
 #[derive(Default)]
 struct Table {
     loads: HashMap<PageId, InFlightLoad>,
-    /// In order of arrival; pages that were claimed may still be listed.
+    /// Ready pages in order of arrival; pages that were claimed may still be listed.
     ready: VecDeque<PageId>,
-    /// Pages that stand by, the oldest first, with the numbers of their entries; those that were
+    /// Pages that stand by, the oldest first, with the numbers of their entries; pages that were
     /// claimed may still be listed.
     free: VecDeque<(PageId, u64)>,
     /// The number of the next entry.
@@ -174,7 +174,7 @@ impl InFlight {
         Step::LoadIt
     }
 
-    /// Records that the load of `page` is done: it waits to be attached.
+    /// Records that the load of `page` is done: the page waits to be attached.
     pub fn arrive(&self, page: PageId, arrived: Arrived) {
         let mut table = locked(&self.table);
         let before = table.loads.insert(page, InFlightLoad::Ready(arrived));
@@ -204,7 +204,7 @@ impl InFlight {
         is_vacant
     }
 
-    /// Lets the page, which was evicted, stand by in `frame`.
+    /// Lets `page`, which was evicted, stand by in `frame`.
     pub fn stand_by(&self, page: PageId, frame: FrameId) {
         let mut table = locked(&self.table);
         let number = table.next;
@@ -221,7 +221,7 @@ impl InFlight {
         before.into_iter().for_each(InFlightLoad::complete);
     }
 
-    /// Takes the page that has been standing by for longest: its frame is needed.
+    /// Removes the page that has stood by longest, and returns its frame, which is needed.
     pub fn oldest_standing_by(&self) -> Option<FrameId> {
         if self.standing_by() == 0 {
             return None;
@@ -237,13 +237,13 @@ impl InFlight {
         None
     }
 
-    /// Returns the number of pages that stand by; a moment old.
+    /// Returns the number of pages that stood by a moment ago.
     pub fn standing_by(&self) -> u32 {
         self.standing_by.load(Ordering::Relaxed)
     }
 
     /// Takes a ready page, to attach it. Its in-flight load lasts until [`InFlight::end`] or, if it
-    /// could not be attached, [`InFlight::arrive`]: no thread loads it a second time meanwhile.
+    /// could not be attached, [`InFlight::arrive`]: until then no thread loads it a second time.
     pub fn claim(&self, page: PageId) -> Option<Claimed> {
         let mut table = locked(&self.table);
         let load = table.loads.get_mut(&page)?;

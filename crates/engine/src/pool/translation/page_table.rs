@@ -1,8 +1,8 @@
 //! Translation by hash table: page id to frame (leanstore fig. 2a), for comparison with swips.
 //!
-//! An array of buckets, each a latch of its own and the head of a chain that runs through the
-//! frames' headers. Readers latch a bucket as the store latches pages: optimistically, shared, or
-//! not at all.
+//! The table is an array of buckets. Each has its own latch and the head of a chain that runs
+//! through the frames' headers. Readers latch a bucket as the store latches pages: optimistically,
+//! shared, or not at all.
 //!
 //! # Invariants
 //! 1. A chain changes only under its bucket's exclusive latch.
@@ -58,8 +58,8 @@ impl<L: Latching> PageTable<L> {
         &self.buckets[hash as usize & (self.buckets.len() - 1)]
     }
 
-    /// Returns the frame that holds `page`, if it is in memory. It may hold another page by the
-    /// time the caller has latched it, and must be checked again then.
+    /// Returns the frame that holds `page`, if it is in memory. The frame may hold another page by
+    /// the time the caller has latched it, and must be checked again under the latch.
     ///
     /// # Errors
     /// [`Busy`]: another thread changes the bucket.
@@ -87,7 +87,7 @@ impl<L: Latching> PageTable<L> {
         None
     }
 
-    /// Enters `page`, which `frame` holds.
+    /// Adds `page`, which `frame` holds.
     pub fn insert(&self, memory: &FrameMemory, page: PageId, frame: FrameId) {
         let bucket = self.bucket(page);
         while !L::write_patiently(&bucket.latch) {

@@ -1,4 +1,4 @@
-//! Pages that are to be read ahead of their use, in the background.
+//! Orders to read pages ahead of their use, in the background.
 
 use millpond_base::sync::Mutex;
 use millpond_base::{FrameId, PageId};
@@ -8,7 +8,7 @@ use crate::pool::sync::locked::locked;
 /// Orders to read pages ahead, for a thread in the background.
 ///
 /// # Invariant
-/// Reads are ordered only of a thread that runs: its frame would be lost otherwise.
+/// Reads are ordered only while the thread runs: their frames would be lost otherwise.
 #[derive(Default)]
 pub(crate) struct ReadOrders(Mutex<Orders>);
 
@@ -21,7 +21,7 @@ struct Orders {
 }
 
 impl ReadOrders {
-    /// Orders the read of `page` into `frame`; `false` if no thread would do it.
+    /// Orders the read of `page` into `frame`; returns `false` if no thread runs that would do it.
     pub(crate) fn give(&self, page: PageId, frame: FrameId) -> bool {
         let mut orders = locked(&self.0);
         debug_assert!(orders.open || orders.list.is_empty(), "its thread runs");
@@ -36,7 +36,7 @@ impl ReadOrders {
         locked(&self.0).list.is_empty()
     }
 
-    /// Takes the orders; from now on more are accepted, or not.
+    /// Takes the orders; from now on more are accepted only if `open`.
     pub(crate) fn take(&self, open: bool) -> Vec<(PageId, FrameId)> {
         let mut orders = locked(&self.0);
         orders.open = open;

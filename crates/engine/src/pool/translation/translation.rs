@@ -1,4 +1,4 @@
-//! From a page to its frame, and from storage into a frame.
+//! Translation of page ids to frames, and reads of pages from storage into frames.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::pool::translation::read_orders::ReadOrders;
 use crate::stats::Statistics;
 use crate::stats::counters::{Counter, Gauge, Timing};
 
-/// The frame of a page with a swip, and the offset of that swip in the page.
+/// Place of a swip: the frame of the page that holds it, and its offset in that page.
 pub(crate) type Place = (NonNull<FrameHeader>, usize);
 
 /// A page that is not in memory, and the offset of its swip in its parent's page.
 pub(crate) type Missing = (PageId, usize);
 
-/// A page that was read ahead into a frame, and whether it may be used.
+/// A page that was read ahead into a frame, and the result of the read.
 pub(crate) struct ReadAhead {
     pub(crate) page: PageId,
     pub(crate) frame: NonNull<FrameHeader>,
@@ -43,9 +43,9 @@ pub(crate) struct ReadAhead {
 /// 3. A page is read only into a frame that the thread has latched exclusively, and cannot be
 ///    reached before its swips were checked.
 pub(crate) struct Translation<M: PoolStrategy> {
-    /// Page id to frame; empty with swips alone.
+    /// Page table, from page id to frame; empty if swips alone lead to pages.
     table: PageTable<M::Latching>,
-    /// Pages that are being loaded, or are loaded and not attached yet: frames in state loading.
+    /// Pages that are being loaded, are loaded and not attached yet, or stand by.
     in_flight: InFlight,
     /// Reads that are ordered ahead of need.
     orders: ReadOrders,
@@ -82,7 +82,7 @@ impl<M: PoolStrategy> Translation<M> {
         &self.orders
     }
 
-    /// Returns the frame of `page` by the page table.
+    /// Returns the frame of `page`, as found in the page table.
     ///
     /// # Errors
     /// [`Busy`]: another thread changes that part of the table.
@@ -96,8 +96,8 @@ impl<M: PoolStrategy> Translation<M> {
         !matches!(self.find(frames, page), Ok(None))
     }
 
-    /// Makes the page in `frame` hot, and reachable: by its swip at `place`, in a page that is
-    /// latched exclusively, if there is a place, and by the page table, if there is one.
+    /// Makes the page in `frame` hot, and reachable: by its swip at `place`, if there is one, and
+    /// by the page table, if there is one. The page that holds the swip is latched exclusively.
     pub(crate) fn attach(
         &self,
         frames: &Frames,
@@ -119,8 +119,8 @@ impl<M: PoolStrategy> Translation<M> {
         }
     }
 
-    /// Removes the page in `frame` from the page table, if there is one; `false` if that part of it
-    /// is in use.
+    /// Removes the page in `frame` from the page table, if there is one; returns `false` if that
+    /// part of the table is in use.
     pub(crate) fn try_remove(&self, frames: &Frames, page: PageId, frame: FrameId) -> bool {
         !M::HAS_TABLE || self.table.try_remove(frames.memory(), page, frame)
     }
@@ -163,8 +163,8 @@ impl<M: PoolStrategy> Translation<M> {
         if !M::SWIZZLES && self.has(frames, load.page) {
             return false;
         }
-        // With a page table, too, the parent must still refer to the page: else the page may have
-        // been loaded and deleted meanwhile, and its id may be another page's.
+        // Even with a page table, the parent must still refer to the page: otherwise the page may
+        // have been loaded and deleted since, and its id may belong to another page.
         let latch = &frames.header(load.parent).latch;
         let word = Swip(frames.view(load.parent).u64(load.at));
         let still = if M::Latching::THREADS {
@@ -178,7 +178,7 @@ impl<M: PoolStrategy> Translation<M> {
     /// Reads `page` into a free frame, which is latched exclusively, and checks its swips.
     ///
     /// # Errors
-    /// It cannot be read, or is damaged.
+    /// The page cannot be read, or is damaged.
     pub(crate) fn read(
         &self,
         frames: &Frames,
@@ -254,7 +254,7 @@ impl<M: PoolStrategy> Translation<M> {
         missing.filter_map(|page| child(page).map(|child| (page, child.1))).collect()
     }
 
-    /// Reports to storage that what was read for `page` is sound, and cannot be the page.
+    /// Reports to storage that the bytes read for `page` are sound, and cannot be the page.
     pub(super) fn distrust(&self, page: PageId) {
         self.storage.distrust(page);
     }

@@ -1,17 +1,17 @@
 //! Verification of a loaded page.
 //!
 //! Checksum and page id reveal a damaged page, not an outdated one: a device that loses a write
-//! leaves the older version, which is sound. So a page that was loaded is verified against its
-//! parent ([`Kind::verify_child`](crate::pool::Kind::verify_child)), under the parent's exclusive
-//! latch, before it can be reached: by its loader, or by the thread that attaches a ready page. A
-//! page that does not fit is dropped, and its operation fails with an error that names both. A page
-//! that is free as of the end of the log fails in the same way: it holds its content from the time
-//! when it was freed, and belonged to its parent then.
+//! leaves the older version, which is sound. A loaded page is therefore verified against its parent
+//! ([`Kind::verify_child`](crate::pool::Kind::verify_child)), under the parent's exclusive latch,
+//! before it can be reached: by its loader, or by the thread that attaches a ready page. A page
+//! that does not fit is dropped, and the operation fails with an error that names both pages. A
+//! page that is free as of the end of the log fails in the same way. It holds its content from the
+//! time when it was freed, and belonged to its parent then.
 //!
-//! With a page table a page can be reached as soon as it is loaded, whether or not its parent is
-//! still in memory: to wait for the parent would be a pool of another kind than the one that is
-//! compared with ours. A page that was loaded without its parent is marked, and verified by the
-//! first thread that finds it; one that does not fit stays marked, and is not read, until it is
+//! With a page table, a page can be reached as soon as it is loaded, even if its parent is no
+//! longer in memory. A pool that waited for the parent would be of another kind than the one that
+//! is compared with ours. A page that was loaded without its parent is marked, and verified by the
+//! first thread that finds it. A page that does not fit stays marked, and is not read, until it is
 //! evicted.
 
 use std::ptr::NonNull;
@@ -29,7 +29,8 @@ use crate::pool::swip::Swip;
 use crate::pool::translation::translation::{Place, Translation};
 
 impl<M: PoolStrategy> Translation<M> {
-    /// Checks that a page from storage holds no pointers: they would be followed.
+    /// Checks that all swips of a page from storage are evicted, and refer to pages that can exist.
+    /// A pointer would be followed.
     pub(super) fn verify(
         &self,
         frames: &Frames,
@@ -94,7 +95,7 @@ impl<M: PoolStrategy> Translation<M> {
     }
 
     /// Checks that a loaded page fits the page that refers to it. `is_free` returns whether the log
-    /// knows that it is free.
+    /// knows that the page is free.
     #[inline(never)]
     pub(crate) fn fits(
         &self,

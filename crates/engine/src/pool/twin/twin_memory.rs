@@ -1,9 +1,9 @@
-//! The twin's memory: frames one after the other, in chunks that are never given back while it
-//! lives. This file needs `unsafe`.
+//! The twin's memory: frames one after the other, in chunks that are freed only with the twin. This
+//! file needs `unsafe`.
 //!
-//! Chunks are plain memory, or shared mappings of a file. The latter is how data that outgrow
-//! memory meet the operating system's own paging, without a swap device: under a memory limit the
-//! kernel writes pages of the file out and reads them again as it sees fit (leanstore V-C, fig. 9).
+//! Chunks are plain memory, or shared mappings of a file. With a file, the operating system itself
+//! pages data that outgrow memory, without a swap device. Under a memory limit the kernel writes
+//! pages of the file out and reads them again as it sees fit (leanstore V-C, fig. 9).
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::fs::File;
@@ -18,14 +18,14 @@ use millpond_base::FrameId;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader};
 
-/// Frames allocated at once: as one piece with huge-page advice, as the pool's memory is.
+/// Bytes allocated at a time: one piece with huge-page advice, like the pool's memory.
 const CHUNK_BYTES: usize = 64 << 20;
-/// Chunks begin where huge pages do.
+/// Alignment of chunks, which is that of huge pages.
 const CHUNK_ALIGN: usize = 2 << 20;
 // Pages lie as in the pool.
 const _: () = assert!(CHUNK_ALIGN.is_multiple_of(align_of::<FrameHeader>()));
 
-/// A piece of memory and how it is given back.
+/// A piece of memory, and the data that freeing it needs.
 enum Chunk {
     Plain(NonNull<u8>, Layout),
     Mapped(NonNull<u8>, usize),
@@ -34,7 +34,7 @@ enum Chunk {
 /// Source of the twin's memory.
 enum Source {
     Plain,
-    /// A file that has no name any more, and its length.
+    /// A file whose name was removed, and its length.
     File(File, u64),
 }
 
@@ -135,8 +135,8 @@ fn plain_chunk(bytes: usize) -> Chunk {
     let Some(start) = NonNull::new(unsafe { alloc(layout) }) else {
         handle_alloc_error(layout);
     };
-    // Before the first touch, which an allocation of zeros would have been: small pages would
-    // make the twin more than twice as slow as the pool.
+    // The advice must come before the first touch, which a zeroing allocation would be: small pages
+    // would make the twin more than twice as slow as the pool.
     crate::pool::memory::huge::advise(start, layout.size());
     // SAFETY: allocated with that size just now.
     unsafe { start.as_ptr().write_bytes(0, layout.size()) };
@@ -149,7 +149,7 @@ fn mapped_chunk(file: &File, length: &mut u64, bytes: usize) -> io::Result<Chunk
     use rustix::mm::{MapFlags, ProtFlags, mmap};
     // Offsets of mappings are multiples of the system's page size, of which this is one.
     let mapped = bytes.next_multiple_of(CHUNK_ALIGN);
-    // So that a full disk is an error here, and no signal at the first touch.
+    // A full disk is then an error here, and not a signal at the first touch.
     fallocate(file, FallocateFlags::empty(), *length, mapped as u64)?;
     let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
     // SAFETY: a new mapping at an address of the system's choice, of a part of a file that is as

@@ -1,8 +1,8 @@
 //! The in-memory twin: the same structures with the same latches on plain memory, without a pool
 //! (leanstore V-A). It is the ceiling that the pool is measured against.
 //!
-//! A swip is always a hot pointer; nothing is ever evicted, written or recorded. Pages that were
-//! freed are reused, under the same latch word, so that outdated readers find out. This file needs
+//! A swip is always a hot pointer; nothing is ever evicted, written or recorded. Frames of freed
+//! pages are reused with the same latch word, so that outdated readers notice. This file needs
 //! `unsafe`.
 
 use std::marker::PhantomData;
@@ -32,9 +32,9 @@ use crate::pool::twin::twin_memory::TwinMemory;
 pub struct Twin<L: Latching> {
     page_size: usize,
     memory: Mutex<TwinMemory>,
-    /// Pages that were ever created: the next one's id.
+    /// Number of pages ever created, which is the id of the next one.
     pages: AtomicU64,
-    /// Pages that were freed; at most `pages`.
+    /// Number of pages that were freed; at most `pages`.
     freed: AtomicU64,
     _latching: PhantomData<L>,
 }
@@ -55,7 +55,7 @@ impl<L: Latching> Twin<L> {
     }
 
     /// Returns memory of shared mappings of a new file in `folder`, which has no name and is
-    /// deleted with the twin: under a memory limit the operating system pages it in and out
+    /// deleted with the twin. Under a memory limit the operating system pages it in and out
     /// (leanstore V-C).
     ///
     /// # Errors
@@ -93,14 +93,14 @@ impl<L: Latching> Twin<L> {
         }
     }
 
-    /// Creates a page, latched.
+    /// Creates a page, and returns its frame, latched exclusively.
     fn fresh(&self, new: NewPage) -> Result<NonNull<FrameHeader>, PoolError> {
         let frame = self.memory().take()?;
         let id = PageId(self.pages.fetch_add(1, Ordering::Relaxed));
         // SAFETY: taken from the free list, so no other thread writes it; outdated readers use raw
         // reads and the latch's version, which the exclusive hold below will change.
         unsafe {
-            // A late writer may hold it for a moment, until it has looked at its parent again.
+            // A late writer may hold it for a moment, until it has validated its parent again.
             while !L::write_patiently(&frame.as_ref().latch) {
                 millpond_base::sync::thread::yield_now();
             }

@@ -1,12 +1,13 @@
 //! The write buffer: dirty victims on their way to storage (watt 5.2).
 //!
-//! An evictor puts the dirty victims of a round into it and goes on; a page leaves when its write
-//! is done. The background writer takes them from it batch by batch, and so do evictors that have
-//! nothing else to do: where storage is slower than they are, all of them write.
+//! An evictor puts the dirty victims of a round into the buffer and goes on. The background writer
+//! takes victims from it batch by batch, and so do evictors that have nothing else to do: if
+//! storage is slower than they are, all of them write. A victim counts as pending until its write
+//! is done.
 //!
 //! # Invariant
-//! A frame is in the buffer once at most: its header is marked as long as it is. An entry is only a
-//! hint, as its page may be gone, or clean, by the time it is taken.
+//! A frame is in the buffer at most once: its header is marked while it is there. An entry is only
+//! a hint, as its page may be gone, or clean, by the time it is taken.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,21 +23,21 @@ use crate::pool::sync::locked::locked;
 /// Pages per vectored write.
 pub const BATCH_MAX: usize = 32;
 
-/// Frames that one step of a sweep looks at.
+/// Number of frames that one step of a sweep looks at.
 const SWEPT: u32 = 1024;
 
 /// Dirty victims that wait to be written.
 #[derive(Default)]
 pub(crate) struct WriteBuffer {
     queue: Mutex<VecDeque<FrameId>>,
-    /// Victims that wait, and those that were taken and are being written.
+    /// Number of victims that wait, or were taken and are being written.
     pending: AtomicU32,
-    /// Position at which the sweep of the cooling stage goes on.
+    /// Frame at which the sweep for dirty cooling pages continues.
     hand: AtomicU32,
 }
 
 impl WriteBuffer {
-    /// Victims that wait or are being written.
+    /// Returns the number of victims that wait or are being written.
     pub(crate) fn pending(&self) -> u32 {
         self.pending.load(Relaxed)
     }
@@ -46,8 +47,8 @@ impl WriteBuffer {
         locked(&self.queue).is_empty()
     }
 
-    /// Puts dirty frames in. Returns how many of them were not in the buffer and are now: it takes
-    /// a quarter of all frames.
+    /// Puts dirty frames into the buffer, which takes a quarter of all frames and a batch. Returns
+    /// the number of frames that it did not have before.
     pub(super) fn put(&self, frames: &Frames, dirty: &[FrameId]) -> u32 {
         let most = frames.count() as usize / 4 + BATCH_MAX;
         let mut put = 0;
@@ -65,7 +66,7 @@ impl WriteBuffer {
         put
     }
 
-    /// Takes the victims out that have waited the longest, up to a batch. They are pending until
+    /// Takes out the victims that have waited longest, up to a batch. They are pending until
     /// [`WriteBuffer::settle`].
     pub(crate) fn take(&self, frames: &Frames) -> Vec<FrameId> {
         let mut queue = locked(&self.queue);
@@ -77,7 +78,7 @@ impl WriteBuffer {
         taken
     }
 
-    /// Records that `count` victims that were taken are dealt with.
+    /// Records that `count` of the victims that were taken are no longer pending.
     pub(crate) fn settle(&self, count: usize) {
         self.pending.fetch_sub(count as u32, Relaxed);
     }
@@ -93,8 +94,8 @@ impl WriteBuffer {
         }
     }
 
-    /// Returns dirty pages of the cooling stage, from a part of it at a time and cyclically: they
-    /// are the next victims.
+    /// Returns dirty pages of the cooling stage, which are the next victims. Each call continues at
+    /// the next part of the frames, in a cycle.
     pub(crate) fn sweep(&self, frames: &Frames) -> Vec<FrameId> {
         let (all, first) = (frames.count(), self.hand.load(Relaxed));
         let look = SWEPT.min(all);

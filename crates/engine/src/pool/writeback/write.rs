@@ -1,12 +1,12 @@
-//! Writing dirty pages: copies, so that no page is latched while it is written.
+//! Writes dirty pages from copies, so that no page is latched while it is written.
 //!
 //! # Rules
 //! 1. A write takes a copy, made under a shared latch, in which every swip has its evicted form:
 //!    storage never sees a pointer (leanstore IV-B).
-//! 2. From the copy until the write returned the frame is *writing*: it is not evicted, and its
-//!    page id is not given to another page.
+//! 2. From the copy until the write has returned, the frame is *writing*: it is not evicted, and
+//!    its page id is not given to another page.
 //! 3. No page is written before the log is durable up to the last change of it.
-//! 4. A page that changes meanwhile is dirty again; one whose write failed remains dirty.
+//! 4. A page that changes during its write is dirty again, and so is a page whose write failed.
 
 use std::ptr::NonNull;
 
@@ -45,16 +45,16 @@ pub(crate) struct Writer<'p> {
     pub(crate) recorder: &'p StorageRecorder,
     /// `true` if pages in memory hold pointers.
     pub(crate) swizzles: bool,
-    /// `true` if changes are logged, and show in the LSNs of pages.
+    /// `true` if changes are logged, and pages therefore have LSNs.
     pub(crate) is_logged: bool,
     /// Notifies the policy that the page of a frame was written, and is clean.
     pub(crate) cleaned: &'p dyn Fn(FrameId, PageId),
 }
 
 impl Writer<'_> {
-    /// Writes those of `frames` that are dirty and due, by their recLSNs, and can be latched now,
-    /// batch by batch, until nothing of one can be written. Returns how many pages were written,
-    /// and the first error.
+    /// Writes the pages of `frames` that are dirty, due by their recLSNs, and can be latched now.
+    /// Writes batch by batch, and stops after a batch that failed completely. Returns the number of
+    /// pages written, and the first error.
     pub(crate) fn write_all(
         &self,
         frames: &[FrameId],
@@ -74,7 +74,7 @@ impl Writer<'_> {
         (written, first)
     }
 
-    /// Writes a batch; returns how many pages were written, and the first error.
+    /// Writes a batch; returns the number of pages written, and the first error.
     fn write_batch(
         &self,
         frames: &[FrameId],
@@ -87,7 +87,7 @@ impl Writer<'_> {
         let mut out = Vec::with_capacity(frames.len());
         for (id, bytes) in frames.iter().zip(buffer.chunks_mut(self.frames.page_size())) {
             if let Some(page) = self.copy_out(*id, bytes, is_due) {
-                // It does not change until the write is over, even if the page does.
+                // The recLSN does not change until the write is over, even if the page does.
                 let rec_lsn = self.frames.memory().header(*id).map_or(Lsn(0), FrameHeader::rec_lsn);
                 let lsn = PageHeader::read(bytes).lsn;
                 begun.push(Begun { frame: *id, page, rec_lsn, lsn });
@@ -124,7 +124,7 @@ impl Writer<'_> {
         (count as u32, error)
     }
 
-    /// Records those that were written, before their frames can be evicted.
+    /// Records the pages that were written, before their frames can be evicted.
     fn record_writes(
         &self,
         out: &[PageOut<'_>],
@@ -150,8 +150,8 @@ impl Writer<'_> {
         Ok(log.wait_durable(last)?)
     }
 
-    /// Writes all of `out`, at once if that works, else page by page, so that one bad place does
-    /// not keep its neighbours from storage. Returns for each whether it was written.
+    /// Writes all of `out`: at once if that works, otherwise page by page, so that one bad place
+    /// does not keep its neighbours from storage. Returns `true` for each page that was written.
     fn write_each(&self, out: &mut [PageOut<'_>], error: &mut Option<PoolError>) -> Vec<bool> {
         if out.is_empty() {
             return Vec::new();
@@ -194,7 +194,7 @@ impl Writer<'_> {
             "a page keeps its frame while written (rule 2)"
         );
         if succeeded {
-            // Before the write is over, as far as a checkpoint sees.
+            // The page is listed before a checkpoint can see that its write is over.
             self.writeback.list(page, rec_lsn);
         }
         if succeeded && !self.writeback.is_in_place() && self.is_logged {
@@ -220,8 +220,8 @@ impl Writer<'_> {
         if !header.is_dirty() || !header.latch.try_shared() {
             return None;
         }
-        // The end of a write moves the recLSN, so it is read when none is under way; one that
-        // begins from now on leaves nothing to write.
+        // The end of a write moves the recLSN, so it is read while no write is under way. A write
+        // that begins from now on leaves nothing to write here.
         let is_due = !header.is_writing() && is_due(id, header.rec_lsn());
         let page = if is_due { self.copy_held(frame, bytes) } else { None };
         header.latch.release_shared();
@@ -250,8 +250,7 @@ impl Writer<'_> {
         if self.swizzles
             && let Some(kind) = self.kinds.of(view)
         {
-            // The children cannot be evicted meanwhile: that would need this page's exclusive
-            // latch.
+            // The children cannot be evicted now: that would need this page's exclusive latch.
             kind.swips(view, &mut |at| {
                 self.frames.unswizzle_copy(view, bytes, at);
                 true

@@ -1,4 +1,4 @@
-//! Pages that wait to be written, and what they wait for.
+//! Pages that wait to be written, to be freed or to be durable, and the storage for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,11 @@ const BUFFERS_KEPT: usize = 2;
 /// The pages of a pool that wait to be written, and the storage that they are written to.
 ///
 /// # Invariants
-/// 1. A page is written by a [`Writer`](super::write::Writer) only, from a copy of it.
-/// 2. A frame whose page was deleted while it was written is listed, once, until the write is over.
-/// 3. Where ranges are synced, a page that was written and is not durable is listed before its
-///    write counts as over.
+/// 1. Only a [`Writer`](super::write::Writer) writes a page, from a copy of it.
+/// 2. A frame whose page was deleted while it was written is in `deferred`, once, until the write
+///    is over.
+/// 3. Where ranges are synced, a page that was written and is not durable is in `sync_list` before
+///    its write counts as over.
 pub struct Writeback {
     storage: Arc<dyn Storage>,
     page_size: usize,
@@ -34,7 +35,7 @@ pub struct Writeback {
     /// `true` if pages are compressed when they are written.
     compresses: bool,
     sync_mode: SyncMode,
-    /// Dirty victims.
+    /// The write buffer of dirty victims.
     buffer: WriteBuffer,
     /// Deleted pages whose write is not over: frames in state evicted that still have their page.
     deferred: Mutex<Vec<(FrameId, PageId)>>,
@@ -47,7 +48,7 @@ pub struct Writeback {
 }
 
 impl Writeback {
-    /// Returns the write-back to `storage`, in which nothing waits.
+    /// Returns the write-back to `storage`; no page waits yet.
     pub(crate) fn new(storage: Arc<dyn Storage>, options: &PoolOptions) -> Writeback {
         Writeback {
             page_size: storage.page_size(),
@@ -86,18 +87,18 @@ impl Writeback {
         self.sync_mode
     }
 
-    /// Returns whether the next checkpoint makes places free that pages can be written to.
+    /// Returns whether the next checkpoint will free places to which pages can be written.
     pub(crate) fn waits_for_checkpoint(&self) -> bool {
         self.storage.waits_for_checkpoint()
     }
 
-    /// Returns the dirty victims.
+    /// Returns the write buffer of dirty victims.
     pub(crate) fn buffer(&self) -> &WriteBuffer {
         &self.buffer
     }
 
-    /// Leaves dirty frames to the background writer. Returns how many of them were not in the
-    /// buffer and are now.
+    /// Leaves dirty frames to the background writer. Returns the number of frames that the buffer
+    /// did not have before.
     pub(crate) fn hand_over(&self, frames: &Frames, dirty: &[FrameId]) -> u32 {
         if dirty.is_empty() {
             return 0;
@@ -112,7 +113,8 @@ impl Writeback {
         self.work.signal();
     }
 
-    /// Sleeps until there is work for the background writer; not at all if `is_due`.
+    /// Sleeps until there is work for the background writer, or for `longest`; returns at once if
+    /// `is_due` returns `true`.
     pub(crate) fn wait(&self, longest: Duration, is_due: impl FnOnce() -> bool) {
         self.work.wait(longest, is_due);
     }
@@ -134,8 +136,8 @@ impl Writeback {
         std::mem::take(&mut *locked(&self.deferred))
     }
 
-    /// Takes the pages out of the sync list whose updates begin before `bound`, in the order of
-    /// their ids.
+    /// Removes the pages whose updates begin before `bound` from the sync list, and returns them in
+    /// the order of their ids.
     pub(crate) fn take_overdue(&self, bound: Lsn) -> Vec<PageId> {
         let mut list = locked(&self.sync_list);
         let mut overdue: Vec<PageId> = std::iter::from_fn(|| list.take_before(bound)).collect();
@@ -171,8 +173,8 @@ impl Writeback {
         self.storage.write(pages)
     }
 
-    /// Makes writes durable, where they are to be at once (li 4.4.1.2); returns the pages written
-    /// by then.
+    /// Makes writes durable, if the sync mode asks for it at once (li 4.4.1.2). Returns `true` for
+    /// each page that counts as written: for none if that fails.
     pub(super) fn synced_after(
         &self,
         reason: Reason,
