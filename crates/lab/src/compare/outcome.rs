@@ -84,7 +84,7 @@ impl Outcome {
         let scale = if are_ratios { Scale::Ratio } else { Scale::Difference(typical(&contest)) };
         let mut pairs = Vec::new();
         for (first, second) in numbers(&contest, options.to.as_deref())? {
-            pairs.extend(Pair::of(&contest, (first, second), replicate, scale, options.margin));
+            pairs.extend(Pair::of(&contest, first, second, replicate, scale, options.margin));
         }
         if pairs.iter().all(|pair| pair.replicates < 2) {
             return Err(apart(&contest, &pairs, replicate));

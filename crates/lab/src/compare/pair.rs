@@ -84,7 +84,8 @@ impl Pair {
     /// Tests two contestants; returns `None` if they have no common replicate.
     pub(super) fn of(
         contest: &Contest,
-        (first, second): (usize, usize),
+        first: usize,
+        second: usize,
         replicate: Replicate,
         scale: Scale,
         margin: f64,

@@ -22,14 +22,19 @@ pub fn listed(values: &[(&str, Option<Interval>)]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
+/// Returns bounds for any number between `low` and `high`.
+pub const fn between(low: f64, high: f64) -> Bounds {
+    Bounds { low, high }
+}
+
 /// Returns bounds for any number above `low`.
 pub fn above(low: f64) -> Bounds {
-    (low, f64::INFINITY)
+    between(low, f64::INFINITY)
 }
 
 /// Returns bounds for any number below `high`.
 pub fn below(high: f64) -> Bounds {
-    (f64::NEG_INFINITY, high)
+    between(f64::NEG_INFINITY, high)
 }
 
 /// Returns bounds for values of at least the printed one, which is rounded to a hundredth.
@@ -98,7 +103,7 @@ mod tests {
 
     #[test]
     fn equivalence_is_shown_by_both_bounds() {
-        let within = (0.95, 1.05);
+        let within = between(0.95, 1.05);
         assert_eq!(holds(&[("a", value(0.96, 1.04))], within), Some(true));
         assert_eq!(holds(&[("a", value(0.90, 1.10))], within), None, "wide is not equal");
         assert_eq!(holds(&[("a", value(1.06, 1.10))], within), Some(false));

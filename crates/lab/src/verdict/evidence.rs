@@ -8,8 +8,14 @@ use crate::report::Claim;
 /// The probability of a wrong verdict, over the claims of one figure.
 pub(super) const LEVEL: f64 = 0.05;
 
-/// Bounds of a value: above the first and below the second.
-pub type Bounds = (f64, f64);
+/// Bounds of a value: above `low` and below `high`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bounds {
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+}
 
 /// The p-values of a statement being true and of it being false. The probability that a p-value is
 /// at most some level is at most that level while the opposite holds.
@@ -31,7 +37,8 @@ impl Evidence {
     }
 
     /// Returns evidence that a value is within bounds. Both bounds must hold (two one-sided tests).
-    pub fn of(value: Option<Interval>, (low, high): Bounds) -> Evidence {
+    pub fn of(value: Option<Interval>, bounds: Bounds) -> Evidence {
+        let Bounds { low, high } = bounds;
         let Some(value) = value else { return Evidence::NONE };
         let yes = value.p_above(low).max(value.p_below(high));
         let is_exact = value.low == value.high && value.runs != 1;

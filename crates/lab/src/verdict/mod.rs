@@ -20,6 +20,8 @@ mod claims;
 mod evidence;
 mod parts;
 
-pub use claims::{above, at_least, at_most, below, claim, claim_of, corrected, listed, shown};
+pub use claims::{
+    above, at_least, at_most, below, between, claim, claim_of, corrected, listed, shown,
+};
 pub use evidence::{Bounds, Evidence};
 pub use parts::{Named, claim_named, is_more, most};

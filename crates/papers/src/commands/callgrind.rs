@@ -128,7 +128,8 @@ pub(crate) fn collect(
 /// As [`collect`].
 pub(crate) fn per_event(
     what: &str,
-    (function, events): (&str, &str),
+    function: &str,
+    events: &str,
     arguments: &[String],
 ) -> Result<f64, Failure> {
     let collected = collect(what, function, Simulate::Nothing, arguments)?;

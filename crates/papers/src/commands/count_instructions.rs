@@ -52,6 +52,7 @@ pub(crate) fn count(policy: &str, frames: u32, seed: u64) -> Result<(f64, f64), 
     let numbers = [("--frames", u64::from(frames)), ("--seed", seed)];
     let numbers = numbers.into_iter().flat_map(|(flag, n)| [flag.to_string(), n.to_string()]);
     let arguments: Vec<String> = words.into_iter().chain(numbers).collect();
-    let [hits, victims] = PARTS.map(|part| move |with: &[String]| per_event(policy, part, with));
+    let [hits, victims] = PARTS
+        .map(|(function, events)| move |with: &[String]| per_event(policy, function, events, with));
     Ok((hits(&arguments)?, victims(&arguments)?))
 }

@@ -90,5 +90,5 @@ fn count(run: &StepRun) -> Result<f64, Failure> {
     ] {
         arguments.extend([flag.to_string(), value]);
     }
-    per_event(&what, (FUNCTION, "transactions"), &arguments)
+    per_event(&what, FUNCTION, "transactions", &arguments)
 }

@@ -83,7 +83,7 @@ pub(super) fn write(
         let own = cells().filter(|(figure, _)| *figure == at).map(|(_, cell)| cell);
         table_of(own, journal)
     };
-    draw(dir, experiment, (&|id| options.wants(id), &of_figure), ran)
+    draw(dir, experiment, &|id| options.wants(id), &of_figure, ran)
 }
 
 /// Judges the rows of a finished run again by this build's claims, and writes its page, without
@@ -127,18 +127,17 @@ pub fn judge(
         None => Table::default(),
     };
     let wants = |id: &str| figures.iter().any(|figure| figure == id);
-    draw(&dir, experiment, (&wants, &of_figure), &mut ran)?;
+    draw(&dir, experiment, &wants, &of_figure, &mut ran)?;
     Ok(ran)
 }
 
-/// Filter of figures by id, and a function from a figure's number to its rows.
-type Rows<'a> = (&'a dyn Fn(&str) -> bool, &'a dyn Fn(usize) -> Table);
-
-/// Judges each figure's rows, and writes the page.
+/// Judges each figure's rows, and writes the page. `wants` filters figures without rows by id;
+/// `rows` returns the rows of a figure by its number.
 fn draw(
     dir: &ResultDir,
     experiment: &Experiment,
-    (wants, rows): Rows<'_>,
+    wants: &dyn Fn(&str) -> bool,
+    rows: &dyn Fn(usize) -> Table,
     ran: &mut Ran,
 ) -> Result<(), ExperimentError> {
     let mut sections = Vec::new();

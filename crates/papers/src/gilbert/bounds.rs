@@ -2,6 +2,8 @@
 //!
 //! His data are 14.3 GiB as loaded; his pools are given in per cent of that.
 
+use millpond_lab::verdict::{Bounds, between};
+
 /// 100 MB, his smallest.
 pub(super) const GB_01: f64 = 0.7;
 /// 500 MB.
@@ -30,10 +32,10 @@ pub(super) const DATA: f64 = 100.0;
 /// Minimum ratio for *almost twice*.
 pub(super) const ALMOST_TWICE: f64 = 1.5;
 /// Bounds of *as fast as* and *very similar*.
-pub(super) const ALIKE: (f64, f64) = (0.9, 1.1);
+pub(super) const ALIKE: Bounds = between(0.9, 1.1);
 /// Bounds of *slight* and *small* differences.
-pub(super) const SLIGHT: (f64, f64) = (0.95, 1.05);
+pub(super) const SLIGHT: Bounds = between(0.95, 1.05);
 /// Bounds of *negligible* and *almost identical*: 2 % in his own words (1.2.10.1).
-pub(super) const NEGLIGIBLE: (f64, f64) = (0.98, 1.02);
+pub(super) const NEGLIGIBLE: Bounds = between(0.98, 1.02);
 /// Bounds of *identical*: he gives half a per cent (1.2.10.1).
-pub(super) const IDENTICAL: (f64, f64) = (0.995, 1.005);
+pub(super) const IDENTICAL: Bounds = between(0.995, 1.005);

@@ -145,7 +145,7 @@ pub fn hit_table(
     let live = outcome.counts.unwrap_or_default();
     let trace = kept.take();
     let from = trace.len().saturating_sub(live.references as usize);
-    let simulated = simulate(experiment, (trace, from), frames, registry, observer)?;
+    let simulated = simulate(experiment, trace, from, frames, registry, observer)?;
     let references_per_lookup = live.references as f64 / outcome.transactions.max(1) as f64;
     Ok(HitTable { pages, frames, references_per_lookup, live, simulated })
 }
@@ -153,7 +153,8 @@ pub fn hit_table(
 /// Simulates the policies of [`PAPER`] over a trace, counting from some position on.
 fn simulate(
     experiment: &Experiment,
-    (mut trace, from): (Batch, usize),
+    mut trace: Batch,
+    from: usize,
     frames: u32,
     registry: &Registry,
     observer: &mut dyn Observer,

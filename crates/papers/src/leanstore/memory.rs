@@ -10,7 +10,7 @@ use crate::live::threads::thread_counts;
 use crate::live::{Job, LiveFigure, Loaded, cores};
 use millpond_bench::experiments::contest::{Step, affinity, ladder};
 use millpond_bench::instance::setup::{Engine, Setup};
-use millpond_lab::verdict::{above, at_least, below, claim};
+use millpond_lab::verdict::{above, at_least, below, between, claim};
 
 const FIG_1: About = About {
     id: "1",
@@ -129,7 +129,7 @@ fn draw_7(rows: &Table) -> Section {
             &both,
             above(1.8),
         ),
-        claim("one thread: optimistic latches bring little", &latches, (0.95, 1.25)),
+        claim("one thread: optimistic latches bring little", &latches, between(0.95, 1.25)),
         claim("many threads: each step brings something", &each(many), above(1.0)),
         claim("the result is near the trees without a pool", &twin, above(0.9)),
     ];

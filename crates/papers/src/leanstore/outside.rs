@@ -16,7 +16,7 @@ use millpond_bench::instance::Instance;
 use millpond_bench::instance::setup::DeviceSpec;
 use millpond_bench::run::client::Workload;
 use millpond_bench::run::runner::Length;
-use millpond_lab::verdict::{above, at_most, below, claim};
+use millpond_lab::verdict::{above, at_most, below, between, claim};
 
 const FIG_10: About = About {
     id: "10",
@@ -167,7 +167,7 @@ fn draw_11(rows: &Table) -> Section {
     };
     let says = "5 % and 20 % are within 10 % of 10 %, at all skews";
     let claims =
-        if middle.is_empty() { Vec::new() } else { vec![claim(says, &middle, (0.9, 1.1))] };
+        if middle.is_empty() { Vec::new() } else { vec![claim(says, &middle, between(0.9, 1.1))] };
     Section {
         note: "Where the working set is as large as the pool depends on how many rows there are: \
                in miniature it lies at another skew than in the paper."
@@ -358,7 +358,7 @@ fn draw_ramp_up(rows: &Table) -> Section {
             true => claim(says, &flash, at_most(0.23)),
             false => Claim::open(says, "both are within the first points of the course"),
         },
-        claim("a disk gives 5 to 20 transactions per second", &disk, (5.0, 20.0)),
+        claim("a disk gives 5 to 20 transactions per second", &disk, between(5.0, 20.0)),
     ];
     let note = "Full speed is the first moment at 80 % of the fastest one of the same run.";
     Section {

@@ -65,12 +65,12 @@ fn draw(rows: &Table) -> Section {
             of_twin.push(Line { label: trace.to_string(), ..Line::default() });
         }
         for size in places.sizes() {
-            let Some(best) = places.value((trace, size), "pro-io") else { continue };
-            let per_write = dsyncs.value((trace, size), "pro-io").map(|value| value.mean);
+            let Some(best) = places.value(Place::of(trace, size), "pro-io") else { continue };
+            let per_write = dsyncs.value(Place::of(trace, size), "pro-io").map(|value| value.mean);
             let mut row: Vec<Value> =
                 vec![trace.into(), per_write.into(), size.into(), best.mean.into()];
             for ((aware, blind, _), of_twin) in TWINS.iter().zip(&mut lines) {
-                let ratio = places.ratio((trace, size), aware, blind);
+                let ratio = places.ratio(Place::of(trace, size), aware, blind);
                 row.push(saved(ratio).into());
                 let point = size.parse().ok().zip(ratio).zip(of_twin.last_mut());
                 let Some(((size, ratio), line)) = point else { continue };
@@ -100,7 +100,7 @@ fn draw(rows: &Table) -> Section {
 fn claims(places: &Places) -> Vec<Claim> {
     let sizes: Vec<&str> = places.sizes();
     let rare: Vec<Place<'_>> =
-        RARE.iter().flat_map(|trace| sizes.iter().map(|size| (*trace, *size))).collect();
+        RARE.iter().flat_map(|trace| sizes.iter().map(|size| Place::of(trace, size))).collect();
     let mut claims: Vec<Claim> = (0..TWINS.len())
         .map(|twin| {
             let says = "with few dsync requests, at some size saves";
@@ -111,7 +111,8 @@ fn claims(places: &Places) -> Vec<Claim> {
         let change: Named = RARE
             .iter()
             .map(|trace| {
-                let change = places.change((aware, blind), (trace, "300"), (TRACES[0], "300"));
+                let [few, many] = [trace, TRACES[0]].map(|trace| Place::of(trace, "300"));
+                let change = places.change(aware, blind, few, many);
                 (format!("{aware}/{blind} at {trace} over {}", TRACES[0]), change)
             })
             .collect();
@@ -131,10 +132,10 @@ mod tests {
         for trace in TRACES {
             let ratio = if RARE.contains(&trace) { few } else { many };
             for (aware, blind, _) in TWINS {
-                values.push(((trace, "300"), aware, ratio * 100.0));
-                values.push(((trace, "300"), blind, 100.0));
+                values.push((Place::of(trace, "300"), aware, ratio * 100.0));
+                values.push((Place::of(trace, "300"), blind, 100.0));
             }
-            values.push(((trace, "300"), "pro-io", 30.0));
+            values.push((Place::of(trace, "300"), "pro-io", 30.0));
         }
         let rows = made_up("total", &values);
         let section = draw(&rows);

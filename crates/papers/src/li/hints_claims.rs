@@ -3,16 +3,16 @@
 use super::places::{Place, Places};
 use millpond_lab::report::Claim;
 use millpond_lab::table::Table;
-use millpond_lab::verdict::{Named, above, below, claim_named, listed};
+use millpond_lab::verdict::{Bounds, Named, above, below, between, claim_named, listed};
 
-const BASE: Place<'static> = ("300k_400", "120");
-const LARGE: Place<'static> = ("300k_400", "300");
+const BASE: Place<'static> = Place::of("300k_400", "120");
+const LARGE: Place<'static> = Place::of("300k_400", "300");
 const OBLIVIOUS: [&str; 3] = ["t2-rand", "t2-lru", "t2-mq"];
 const AWARE: [&str; 3] = ["lru-hints", "mq-hints", "tq"];
 const ONLINE: [&str; 6] = ["t2-rand", "t2-lru", "lru-hints", "t2-mq", "mq-hints", "tq"];
 
 /// Bounds of ratios that count as alike: within a tenth of each other.
-const ALIKE: (f64, f64) = (0.9, 1.0 / 0.9);
+const ALIKE: Bounds = between(0.9, 1.0 / 0.9);
 
 /// Returns the ratios of each policy over each later one.
 fn pairs(places: &Places, place: Place<'_>, policies: &[&str]) -> Named {
@@ -26,7 +26,7 @@ fn pairs(places: &Places, place: Place<'_>, policies: &[&str]) -> Named {
 /// Judges figure 3.2: trace 300_400, a second tier of 120K pages.
 pub(super) fn at_one_size(places: &Places) -> Vec<Claim> {
     let apart = |says: &str, high: &[&str], low: &[&str], least: f64| {
-        places.apart(says, BASE, (high, low), above(least))
+        places.apart(says, BASE, high, low, above(least))
     };
     vec![
         apart(
@@ -58,8 +58,9 @@ pub(super) fn at_one_size(places: &Places) -> Vec<Claim> {
         places.apart(
             "3.2: TQ has nearly double the ratio of MQ (here: 1.7 to 2.05 times)",
             BASE,
-            (&["tq"], &["t2-mq"]),
-            (1.7, 2.05),
+            &["tq"],
+            &["t2-mq"],
+            between(1.7, 2.05),
         ),
         apart("3.2: TQ has more than half of OPT's ratio", &["tq"], &["t2-opt"], 0.5),
     ]
@@ -68,12 +69,13 @@ pub(super) fn at_one_size(places: &Places) -> Vec<Claim> {
 /// Judges figure 3.3: trace 300_400 over sizes.
 pub(super) fn over_sizes(places: &Places) -> Vec<Claim> {
     let smaller = [60, 120, 180, 240].map(|size| size.to_string());
-    let smaller: Vec<Place<'_>> = smaller.iter().map(|size| ("300k_400", size.as_str())).collect();
+    let smaller: Vec<Place<'_>> =
+        smaller.iter().map(|size| Place::of("300k_400", size.as_str())).collect();
     let fades = vec![
         ("at 300K over 240K".to_string(), {
-            places.change(("tq", "t2-mq"), LARGE, ("300k_400", "240"))
+            places.change("tq", "t2-mq", LARGE, Place::of("300k_400", "240"))
         }),
-        ("over 120K".to_string(), places.change(("tq", "t2-mq"), LARGE, BASE)),
+        ("over 120K".to_string(), places.change("tq", "t2-mq", LARGE, BASE)),
     ];
     let shown: Vec<Named> = [&smaller[..], &[LARGE]]
         .concat()
@@ -82,8 +84,8 @@ pub(super) fn over_sizes(places: &Places) -> Vec<Claim> {
         .collect();
     let shown: Vec<_> = shown.iter().flatten().map(|(name, v)| (name.as_str(), *v)).collect();
     let falls = |policy: &str| {
-        let small = ("300k_400", "60");
-        (format!("{policy} beside tq"), places.change((policy, "tq"), small, LARGE))
+        let small = Place::of("300k_400", "60");
+        (format!("{policy} beside tq"), places.change(policy, "tq", small, LARGE))
     };
     vec![
         claim_named(
@@ -98,19 +100,22 @@ pub(super) fn over_sizes(places: &Places) -> Vec<Claim> {
         places.apart(
             "3.3: at 300K pages hints gain MQ next to nothing (here: under 5 %)",
             LARGE,
-            (&["mq-hints"], &["t2-mq"]),
-            (1.0 / 1.05, 1.05),
+            &["mq-hints"],
+            &["t2-mq"],
+            between(1.0 / 1.05, 1.05),
         ),
         places.apart(
             "3.3: at 300K pages LRU + Hints is much better than LRU and RAND (here: over 20 %)",
             LARGE,
-            (&["lru-hints"], &["t2-lru", "t2-rand"]),
+            &["lru-hints"],
+            &["t2-lru", "t2-rand"],
             above(1.2),
         ),
         places.apart(
             "3.3: and like TQ, MQ and MQ + Hints (here: within a tenth)",
             LARGE,
-            (&["lru-hints"], &["tq", "t2-mq", "mq-hints"]),
+            &["lru-hints"],
+            &["tq", "t2-mq", "mq-hints"],
             ALIKE,
         ),
         claim_named(
@@ -123,12 +128,12 @@ pub(super) fn over_sizes(places: &Places) -> Vec<Claim> {
 
 /// Judges figure 3.4: pools of 10, 50 and 90 %.
 pub(super) fn over_pools(places: &Places, traces: [&str; 3]) -> Vec<Claim> {
-    let [small, middle, large] = traces.map(|trace| (trace, "120"));
+    let [small, middle, large] = traces.map(|trace| Place::of(trace, "120"));
     let harder: Named = ONLINE
         .iter()
         .flat_map(|policy| {
             let step = |large: Place<'_>, small: Place<'_>| {
-                let name = format!("{policy}, {} less {}", large.0, small.0);
+                let name = format!("{policy}, {} less {}", large.trace, small.trace);
                 (name, places.more(policy, large, small))
             };
             [step(middle, small), step(large, middle)]
@@ -143,13 +148,15 @@ pub(super) fn over_pools(places: &Places, traces: [&str; 3]) -> Vec<Claim> {
         places.apart(
             "3.4: below the pool of 540K TQ has more than five times the best ratio without hints",
             large,
-            (&["tq"], &OBLIVIOUS),
+            &["tq"],
+            &OBLIVIOUS,
             above(5.0),
         ),
         places.apart(
             "3.4: there all are far below OPT (here: under half)",
             large,
-            (&ONLINE, &["t2-opt"]),
+            &ONLINE,
+            &["t2-opt"],
             below(0.5),
         ),
         Claim {
@@ -160,7 +167,7 @@ pub(super) fn over_pools(places: &Places, traces: [&str; 3]) -> Vec<Claim> {
             ..claim_named(
                 "3.4: below the pool of 60K all are alike (here: each pair within a third)",
                 &pairs(places, small, &ONLINE),
-                (0.75, 1.0 / 0.75),
+                between(0.75, 1.0 / 0.75),
             )
         },
     ]
@@ -169,8 +176,8 @@ pub(super) fn over_pools(places: &Places, traces: [&str; 3]) -> Vec<Claim> {
 /// Judges the mix of requests of the short trace below the large pool, beside table 3.2.
 pub(super) fn short_mix(rows: &Table, trace: &str) -> Vec<Claim> {
     let near = |says: &str, column: &str, printed: f64| {
-        let value = Places::of(rows, column).value((trace, "120"), "t2-opt");
-        claim_named(says, &vec![(trace.to_string(), value)], (printed - 0.1, printed + 0.1))
+        let value = Places::of(rows, column).value(Place::of(trace, "120"), "t2-opt");
+        claim_named(says, &vec![(trace.to_string(), value)], between(printed - 0.1, printed + 0.1))
     };
     vec![
         near("3.2: READs below the pool of 540K: 14 % (within 10 points)", "read_share", 0.143),
@@ -181,7 +188,8 @@ pub(super) fn short_mix(rows: &Table, trace: &str) -> Vec<Claim> {
 
 /// Judges figure 3.5: softmax 50, 400, 4000.
 pub(super) fn over_gaps(places: &Places) -> Vec<Claim> {
-    let [tight, usual, wide] = ["300k_50", "300k_400", "300k_4000"].map(|trace| (trace, "120"));
+    let [tight, usual, wide] =
+        ["300k_50", "300k_400", "300k_4000"].map(|trace| Place::of(trace, "120"));
     let same: Named = ONLINE
         .iter()
         .map(|policy| (policy.to_string(), places.moved(policy, wide, usual)))
@@ -203,11 +211,12 @@ pub(super) fn over_gaps(places: &Places) -> Vec<Claim> {
                 ALIKE,
             )
         },
-        places.apart("3.5: there they are better than MQ", tight, (&AWARE, &["t2-mq"]), above(1.0)),
+        places.apart("3.5: there they are better than MQ", tight, &AWARE, &["t2-mq"], above(1.0)),
         places.apart(
             "3.5: and much better than LRU and RAND (here: over half as much again)",
             tight,
-            (&AWARE, &["t2-lru", "t2-rand"]),
+            &AWARE,
+            &["t2-lru", "t2-rand"],
             above(1.5),
         ),
     ]
@@ -243,7 +252,7 @@ mod tests {
 
     #[test]
     fn each_sentence_of_3_3_is_decided_on_both_sides() {
-        let place = |size| ("300k_400", size);
+        let place = |size| Place::of("300k_400", size);
         let early = |size| at(place(size), [0.10, 0.02, 0.03, 0.15, 0.20, 0.29, 0.50]);
         let sizes = ["60", "120", "180", "240"];
         let mut his: Vec<_> = sizes.map(early).to_vec();
@@ -258,7 +267,7 @@ mod tests {
 
     #[test]
     fn each_sentence_of_3_4_is_decided_on_both_sides() {
-        let place = |trace| (trace, "120");
+        let place = |trace| Place::of(trace, "120");
         let his = [
             at(place("60k_400"), [0.50, 0.48, 0.49, 0.52, 0.53, 0.55, 0.8]),
             at(place("300k_400"), [0.10, 0.02, 0.08, 0.15, 0.20, 0.29, 0.5]),
@@ -282,7 +291,7 @@ mod tests {
     fn the_mix_of_a_short_trace_is_near_table_3_2_or_not() {
         let verdict = |share: f64, at: usize| {
             let column = ["read_share", "replace_share", "recov_share"][at];
-            let rows = made_up(column, &[(("t", "120"), "t2-opt", share)]);
+            let rows = made_up(column, &[(Place::of("t", "120"), "t2-opt", share)]);
             short_mix(&rows, "t")[at].verdict()
         };
         let said = [verdict(0.15, 0), verdict(0.37, 1), verdict(0.45, 2)];
@@ -293,7 +302,7 @@ mod tests {
 
     #[test]
     fn each_sentence_of_3_5_is_decided_on_both_sides() {
-        let place = |trace| (trace, "120");
+        let place = |trace| Place::of(trace, "120");
         let usual = [0.10, 0.02, 0.08, 0.15, 0.20, 0.29, 0.5];
         let his = [
             at(place("300k_50"), [0.10, 0.05, 0.3, 0.2, 0.3, 0.31, 0.5]),

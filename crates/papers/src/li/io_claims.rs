@@ -3,7 +3,7 @@
 use super::places::{Place, Places};
 use millpond_lab::report::Claim;
 use millpond_lab::verdict::{
-    Evidence, Named, above, at_least, at_most, below, claim_named, listed, most,
+    Bounds, Evidence, Named, above, at_least, at_most, below, between, claim_named, listed, most,
 };
 
 /// Each write-aware policy, its oblivious twin, and its maximum saving in per cent: over sizes
@@ -17,15 +17,20 @@ const ONLINE: [&str; 6] = ["lru-io", "t2-lru", "arc-io", "t2-arc", "tq-io", "tq"
 const NOT_PRO: [&str; 7] = ["min-rw", "lru-io", "t2-lru", "arc-io", "t2-arc", "tq-io", "tq"];
 
 /// Bounds of ratios of totals that count as the same.
-const SAME: (f64, f64) = (0.95, 1.0 / 0.95);
+const SAME: Bounds = between(0.95, 1.0 / 0.95);
 /// Minimum saving that counts.
 const COUNTS: f64 = 0.10;
 
-const MYSQL: [Place<'static>; 4] =
-    [("120mbuf", "30"), ("240mbuf", "30"), ("480mbuf", "30"), ("960mbuf", "30")];
+const MYSQL: [Place<'static>; 4] = [
+    Place::of("120mbuf", "30"),
+    Place::of("240mbuf", "30"),
+    Place::of("480mbuf", "30"),
+    Place::of("960mbuf", "30"),
+];
 const POOLS: [Place<'static>; 3] =
-    [("60k_4000", "300"), ("300k_4000", "300"), ("540k_4000", "300")];
-const GAPS: [Place<'static>; 3] = [("300k_40", "300"), ("300k_400", "300"), ("300k_4000", "300")];
+    [Place::of("60k_4000", "300"), Place::of("300k_4000", "300"), Place::of("540k_4000", "300")];
+const GAPS: [Place<'static>; 3] =
+    [Place::of("300k_40", "300"), Place::of("300k_400", "300"), Place::of("300k_4000", "300")];
 const STEPS: [&str; 6] = ["100", "200", "300", "400", "500", "600"];
 const MYSQL_STEPS: [&str; 6] = ["10", "20", "30", "40", "50", "60"];
 
@@ -39,8 +44,9 @@ fn steps(places: &Places, policies: &[&str], at: &[Place<'_>]) -> Named {
     let mut all = Vec::new();
     for policy in policies {
         for pair in at.windows(2) {
-            let name = if pair[0].0 == pair[1].0 { pair[1].1 } else { pair[1].0 };
-            all.push((format!("{policy} at {name}"), places.moved(policy, pair[1], pair[0])));
+            let (before, after) = (pair[0], pair[1]);
+            let name = if before.trace == after.trace { after.size } else { after.trace };
+            all.push((format!("{policy} at {name}"), places.moved(policy, after, before)));
         }
     }
     all
@@ -72,7 +78,7 @@ fn pro_io(places: &Places, says: &str, at: &[Place<'_>]) -> Claim {
 
 /// Judges figure 5.4.
 pub(super) fn mysql_sizes(places: &Places) -> Vec<Claim> {
-    let all = MYSQL_STEPS.map(|size| ("480mbuf", size));
+    let all = MYSQL_STEPS.map(|size| Place::of("480mbuf", size));
     let arc = places.ratios(&[all[3], all[4]], "arc-io", "t2-arc");
     vec![
         claim_named(
@@ -135,7 +141,7 @@ pub(super) fn mysql_pools(places: &Places) -> Vec<Claim> {
 
 /// Judges figure 5.6.
 pub(super) fn sizes(places: &Places) -> Vec<Claim> {
-    let all = STEPS.map(|size| ("300k_4000", size));
+    let all = STEPS.map(|size| Place::of("300k_4000", size));
     let [small, large] = [all[0], all[5]];
     let mut claims: Vec<Claim> = (0..TWINS.len())
         .map(|twin| {
@@ -173,7 +179,8 @@ pub(super) fn sizes(places: &Places) -> Vec<Claim> {
         places.apart(
             "5.6: and TQ causes more (here: over 5 %)",
             large,
-            (&["tq"], &["t2-lru", "t2-arc", "tq-io"]),
+            &["tq"],
+            &["t2-lru", "t2-arc", "tq-io"],
             above(1.05),
         ),
     ]);
@@ -182,7 +189,7 @@ pub(super) fn sizes(places: &Places) -> Vec<Claim> {
 
 /// Judges figure 5.7, from eviction writes.
 pub(super) fn eviction_writes(writes: &Places) -> Vec<Claim> {
-    let at = |size: &'static str| ("300k_4000", size);
+    let at = |size: &'static str| Place::of("300k_4000", size);
     let few: Named = ["500", "600"]
         .into_iter()
         .map(|size| (format!("tq-io/tq at {size}"), writes.ratio(at(size), "tq-io", "tq")))
@@ -192,7 +199,8 @@ pub(super) fn eviction_writes(writes: &Places) -> Vec<Claim> {
             "5.7: at 400K pages TQ and TQ-IO cause many more eviction writes than LRU and ARC, \
              write-aware or not (here: over half as many again)",
             at("400"),
-            (&["tq", "tq-io"], &["lru-io", "t2-lru", "arc-io", "t2-arc"]),
+            &["tq", "tq-io"],
+            &["lru-io", "t2-lru", "arc-io", "t2-arc"],
             above(1.5),
         ),
         claim_named(
@@ -208,8 +216,8 @@ pub(super) fn pools(places: &Places) -> Vec<Claim> {
     let [small, middle, large] = POOLS;
     let change = |twin: usize, at: Place<'_>| {
         let (aware, blind, _) = TWINS[twin];
-        let name = format!("{aware}/{blind} at {} over {}", at.0, small.0);
-        (name, places.change((aware, blind), at, small))
+        let name = format!("{aware}/{blind} at {} over {}", at.trace, small.trace);
+        (name, places.change(aware, blind, at, small))
     };
     vec![
         claim_named(
@@ -220,7 +228,7 @@ pub(super) fn pools(places: &Places) -> Vec<Claim> {
         claim_named(
             "5.8: what ARC-IO and TQ-IO save does not depend on the pool (here: by under a tenth)",
             &vec![change(1, middle), change(1, large), change(2, middle), change(2, large)],
-            (0.9, 1.0 / 0.9),
+            between(0.9, 1.0 / 0.9),
         ),
         pro_io(places, "5.8: no policy causes less than PRO-IO below any pool", &POOLS),
     ]
@@ -235,7 +243,7 @@ pub(super) fn parts(places: &Places, reads: &Places, writes: &Places) -> Vec<Cla
             let near = 1.0 - percent / 100.0;
             let says = format!("t 5.6: {aware} saves {percent} % (here: within 5 points)");
             let value = (format!("{aware}/{twin}"), places.ratio(large, aware, twin));
-            claim_named(&says, &vec![value], (near - 0.05, near + 0.05))
+            claim_named(&says, &vec![value], between(near - 0.05, near + 0.05))
         })
         .collect();
     let online: Vec<_> =
@@ -250,19 +258,22 @@ pub(super) fn parts(places: &Places, reads: &Places, writes: &Places) -> Vec<Cla
         reads.apart(
             "t 5.6: MIN-RW has the fewest reads",
             large,
-            (&["min-rw"], &["pro-io", "lru-io", "t2-lru", "arc-io", "t2-arc", "tq-io", "tq"]),
+            &["min-rw"],
+            &["pro-io", "lru-io", "t2-lru", "arc-io", "t2-arc", "tq-io", "tq"],
             below(1.0),
         ),
         writes.apart(
             "t 5.6: and the most writes",
             large,
-            (&["min-rw"], &["pro-io", "lru-io", "t2-lru", "arc-io", "t2-arc", "tq-io", "tq"]),
+            &["min-rw"],
+            &["pro-io", "lru-io", "t2-lru", "arc-io", "t2-arc", "tq-io", "tq"],
             above(1.0),
         ),
         reads.apart(
             "t 5.6: TQ reads less than LRU and ARC, write-aware or not",
             large,
-            (&["tq"], &["lru-io", "t2-lru", "arc-io", "t2-arc"]),
+            &["tq"],
+            &["lru-io", "t2-lru", "arc-io", "t2-arc"],
             below(1.0),
         ),
     ]);
@@ -278,7 +289,7 @@ pub(super) fn gaps(places: &Places) -> Vec<Claim> {
     let more: Named = TWINS
         .iter()
         .map(|(aware, twin, _)| {
-            let change = places.change((aware, twin), wide, tight);
+            let change = places.change(aware, twin, wide, tight);
             (format!("{aware}/{twin} at 4000 over 40"), change)
         })
         .collect();

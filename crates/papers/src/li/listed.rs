@@ -17,7 +17,7 @@ use millpond_lab::registry::PolicyError;
 use millpond_lab::report::{Claim, Section};
 use millpond_lab::table::{Table, Value};
 use millpond_lab::tier2::Model;
-use millpond_lab::verdict::{Bounds, Named, claim_named};
+use millpond_lab::verdict::{Bounds, Named, between, claim_named};
 
 const ABOUT: About = About {
     id: "listed",
@@ -32,7 +32,7 @@ const ADDED: &str = "listed-added";
 const POLICIES: [&str; 7] = ["pro-io", "lru-io", "t2-lru", "arc-io", "t2-arc", "tq-io", "tq"];
 
 /// Bounds of ratios that count as the same.
-const SAME: Bounds = (0.95, 1.0 / 0.95);
+const SAME: Bounds = between(0.95, 1.0 / 0.95);
 
 /// Returns the figure.
 ///
@@ -51,6 +51,11 @@ pub(super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Result<Simul
     Simulated::new(plan, scale, traces)
 }
 
+/// Returns the places of one size: with added and with sent requests.
+fn pair(size: &str) -> [Place<'_>; 2] {
+    [ADDED, SENT].map(|trace| Place::of(trace, size))
+}
+
 fn draw(rows: &Table) -> Section {
     let places = Places::of(rows, "total");
     let dsyncs = Places::of(rows, "dsyncs_per_write");
@@ -59,8 +64,10 @@ fn draw(rows: &Table) -> Section {
     let mut table = Table::new(columns);
     for size in places.sizes() {
         for policy in places.policies() {
-            let of = |from: &Places, trace| from.value((trace, size), policy).map(|v| v.mean);
-            let ratio = places.moved(policy, (ADDED, size), (SENT, size)).map(|v| v.mean);
+            let of =
+                |from: &Places, trace| from.value(Place::of(trace, size), policy).map(|v| v.mean);
+            let [added, sent] = pair(size);
+            let ratio = places.moved(policy, added, sent).map(|v| v.mean);
             let row: [Value; 7] = [
                 size.into(),
                 policy.into(),
@@ -82,9 +89,6 @@ fn draw(rows: &Table) -> Section {
 }
 
 fn claims(places: &Places, dsyncs: &Places) -> Vec<Claim> {
-    fn pair(size: &str) -> [Place<'_>; 2] {
-        [(ADDED, size), (SENT, size)]
-    }
     // A trace has the same number at every size.
     let first = dsyncs.sizes().first().copied().unwrap_or_default();
     let [added, sent] = pair(first);
@@ -96,7 +100,7 @@ fn claims(places: &Places, dsyncs: &Places) -> Vec<Claim> {
             totals.push((format!("{policy} at {size}"), places.moved(policy, added, sent)));
         }
         for (aware, blind, _) in TWINS {
-            let change = places.change((aware, blind), added, sent);
+            let change = places.change(aware, blind, added, sent);
             saved.push((format!("{aware}/{blind} at {size}"), change));
         }
     }
@@ -128,8 +132,9 @@ mod tests {
             for (at, policy) in POLICIES.into_iter().enumerate() {
                 let by = if at == 1 { first } else { others };
                 let by = if column == "total" { by } else { dsyncs };
-                values.push(((SENT, "300"), policy, 100.0));
-                values.push(((ADDED, "300"), policy, 100.0 * by));
+                let [added, sent] = pair("300");
+                values.push((sent, policy, 100.0));
+                values.push((added, policy, 100.0 * by));
             }
             made_up(column, &values)
         };

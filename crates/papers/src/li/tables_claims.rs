@@ -5,7 +5,9 @@ use crate::experiment::Grid;
 use millpond_lab::interval::Interval;
 use millpond_lab::report::Claim;
 use millpond_lab::table::Table;
-use millpond_lab::verdict::{Bounds, Named, above, at_least, below, claim_named, claim_of, listed};
+use millpond_lab::verdict::{
+    Bounds, Named, above, at_least, below, between, claim_named, claim_of, listed,
+};
 
 /// Tolerance, in points, of a share that should be about his.
 const NEAR: f64 = 0.10;
@@ -56,7 +58,7 @@ impl Shares<'_> {
         for trace in traces {
             let Some(printed) = printed(trace) else { continue };
             let here = self.of(trace, column);
-            tests.push((here, (printed - NEAR, printed + NEAR)));
+            tests.push((here, between(printed - NEAR, printed + NEAR)));
             values.push((*trace, here));
         }
         claim_of(says, listed(&values), &tests)
@@ -98,7 +100,7 @@ fn mixes(shares: &Shares<'_>) -> Vec<Claim> {
             "3.2: at softmax 50 almost three quarters are RECOV writes (here: 65 to 80 %)",
             "recov_share",
             &["300k_50"],
-            (0.65, 0.80),
+            between(0.65, 0.80),
         ),
         shares.within(
             "3.2: and there are no REPLACE writes (here: under 1 %)",

@@ -14,7 +14,7 @@ use millpond_bench::experiments::breakdown::{Sampled, sample_instance};
 use millpond_bench::experiments::table::Row;
 use millpond_bench::instance::Instance;
 use millpond_bench::run::runner::{Observer, RunSpec};
-use millpond_lab::verdict::{Evidence, above, below, claim, listed};
+use millpond_lab::verdict::{Evidence, above, below, between, claim, listed};
 
 const ABOUT: About = About {
     id: "2.13",
@@ -218,7 +218,7 @@ fn claims(shares: &Shares<'_>, grid: &Grid, counts: &[&str]) -> Vec<Claim> {
         ARMS.map(|arm| (arm, shares.of_his(&[arm, workload, threads], which)))
     };
     // Near means within a fifth of his share, on either side.
-    let near = |share: f64| (share * 0.8, share * 1.2);
+    let near = |share: f64| between(share * 0.8, share * 1.2);
     let mut all = Vec::new();
     let mut judge = |threads: &str, is_single: bool, workload: &str, name: &str, which: &[&str]| {
         let Some(column) = Column::of(workload, is_single) else { return };

@@ -14,7 +14,7 @@ use super::course::Course;
 use super::step_list::{FULL, LATCHES, LOCKS, LOG, POOL, StepList, TRANSACTIONS};
 use super::with_counts::{Counted, WithCounts, instructions};
 use crate::live::{LiveFigure, Loaded};
-use millpond_lab::verdict::{below, claim, claim_of};
+use millpond_lab::verdict::{below, between, claim, claim_of};
 
 const LIST: StepList = StepList::Harizopoulos;
 
@@ -169,7 +169,7 @@ fn stated(instructions: &Grid) -> Vec<Claim> {
                 let share = before - left;
                 // The count of one thread is repeatable.
                 let here = format!("{:.1} %", share * 100.0);
-                let bounds = (his - his / 5.0, his + his / 5.0);
+                let bounds = between(his - his / 5.0, his + his / 5.0);
                 claim_of(&says, here, &[(Some(Interval::exact(share)), bounds)])
             }
         });

@@ -8,7 +8,7 @@ use crate::experiment::{About, Cell, Fields, FigureError, Grid, Scale};
 use millpond_lab::registry::{PolicyError, Registry};
 use millpond_lab::report::{Bar, BarPlot, Claim, Section};
 use millpond_lab::table::Table;
-use millpond_lab::verdict::{above, claim};
+use millpond_lab::verdict::{above, between, claim};
 
 const ABOUT: About = About {
     id: "2",
@@ -117,7 +117,7 @@ fn claims(grid: &Grid) -> Vec<Claim> {
         let at = At::new(grid, &rest);
         let none = |who: &str, policies: &[&str]| {
             let says = format!("index {index} %, gap {gap}: no extra reads under {who}");
-            claim(&says, &at.all(policies), (-0.5, 0.5))
+            claim(&says, &at.all(policies), between(-0.5, 0.5))
         };
         let some = |who: &str, policies: &[&str]| {
             let says = format!("index {index} %, gap {gap}: some under {who}");

@@ -6,7 +6,7 @@ use crate::experiment::Grid;
 use millpond_lab::interval::Interval;
 use millpond_lab::report::{Claim, Section};
 use millpond_lab::table::Table;
-use millpond_lab::verdict::{above, below, claim};
+use millpond_lab::verdict::{above, below, between, claim};
 
 /// Bounds of almost nothing and almost everything, in percent.
 const NONE: f64 = 0.005;
@@ -110,13 +110,13 @@ fn courses(grid: &Grid) -> [Claim; 4] {
     let at_once = claim(
         "LRFU is at its peak from the second round on: round 10 less 2",
         &[(lrfu.0, lrfu.1)],
-        (-NONE, NONE),
+        between(-NONE, NONE),
     );
     [
         claim(
             "2Q-Full, LIRS and CLOCK-Pro change no more after the fourth round: round 10 less 4",
             &since,
-            (-NONE, NONE),
+            between(-NONE, NONE),
         ),
         Claim { holds: lrfu.2.or(at_once.holds), ..at_once },
         claim(
@@ -124,7 +124,7 @@ fn courses(grid: &Grid) -> [Claim; 4] {
             &[("", changes("LRU-2", "9", "10").map(size))],
             above(NONE),
         ),
-        claim("and two rounds of it have 100 % together", &[("", sum)], (ALL, 200.0 - ALL)),
+        claim("and two rounds of it have 100 % together", &[("", sum)], between(ALL, 200.0 - ALL)),
     ]
 }
 

@@ -75,11 +75,12 @@ pub(super) fn smaller(scale: Scale) -> Result<Patterns, PolicyError> {
     Patterns::new(SMALLER, scale, cells, references, simulate_smaller, draw)
 }
 
-/// Makes rounds over a table of `pages` pages.
+/// Makes rounds over a table of `table` pages, in a pool of `pool` frames.
 fn rounds(
     registry: &Registry,
     cell: &Cell,
-    (table, pool): (u32, u32),
+    table: u32,
+    pool: u32,
     before: Option<&str>,
 ) -> Result<Vec<Fields>, FigureError> {
     let seed = u64::from(cell.repetition);
@@ -103,8 +104,8 @@ fn simulate_larger(
     cell: &Cell,
     scale: Scale,
 ) -> Result<Vec<Fields>, FigureError> {
-    let sizes = (shrunk(TABLE_A, scale), shrunk(POOL_A, scale));
-    rounds(registry, cell, sizes, (cell.text("pool") == "used").then_some(BEFORE))
+    let (table, pool) = (shrunk(TABLE_A, scale), shrunk(POOL_A, scale));
+    rounds(registry, cell, table, pool, (cell.text("pool") == "used").then_some(BEFORE))
 }
 
 fn simulate_smaller(
@@ -115,5 +116,5 @@ fn simulate_smaller(
     let text = cell.text("pool");
     let (size, before) = text.split_once(" after Zipf ").unwrap_or((&text, BEFORE));
     let size: u32 = size.parse().map_err(FigureError::of)?;
-    rounds(registry, cell, (shrunk(TABLE_B, scale), shrunk(size, scale)), Some(before))
+    rounds(registry, cell, shrunk(TABLE_B, scale), shrunk(size, scale), Some(before))
 }

@@ -5,7 +5,7 @@ use millpond_lab::interval::Interval;
 use millpond_lab::report::{Claim, Line, LinePlot};
 #[cfg(test)]
 use millpond_lab::table::{Table, Value};
-use millpond_lab::verdict;
+use millpond_lab::verdict::{self, Bounds};
 
 /// Values of policies at one place of a grid whose first axis is the policy.
 #[derive(Clone, Copy)]
@@ -66,8 +66,8 @@ impl<'a> At<'a> {
 }
 
 /// Returns bounds around a value printed with one decimal: half a digit on each side.
-pub(super) fn about(value: f64) -> (f64, f64) {
-    (value - 0.05, value + 0.05)
+pub(super) fn about(value: f64) -> Bounds {
+    verdict::between(value - 0.05, value + 0.05)
 }
 
 /// Returns lines over the numbers on an axis of the grid, one for each policy.
@@ -138,7 +138,7 @@ mod tests {
         let plot = over_sizes(&grid, "t", "hits", &["a", "d", "x"]);
         assert_eq!(plot.lines[0].points, [(10.0, 5.5)]);
         assert!(plot.lines[2].points.is_empty());
-        let (low, high) = about(92.6);
+        let Bounds { low, high } = about(92.6);
         assert!(low < 92.56 && high > 92.64 && high < 92.66);
     }
 }

@@ -8,7 +8,7 @@ use millpond_lab::registry::{PolicyError, Registry};
 use millpond_lab::report::{Claim, Section};
 use millpond_lab::sim::{Renumber, SimOptions};
 use millpond_lab::table::{Table, Value};
-use millpond_lab::verdict::{below, claim};
+use millpond_lab::verdict::{below, between, claim};
 
 const ABOUT: About = About {
     id: "table-8",
@@ -106,10 +106,10 @@ fn claims(bytes: &Grid, history: &Grid) -> Vec<Claim> {
         claim(
             "LRU, 2Q-Simple, LRFU and FBR remember no page that left: pools",
             &["LRU", "2Q-Simple", "LRFU", "FBR"].map(of),
-            (-0.01, 0.01),
+            between(-0.01, 0.01),
         ),
-        claim("2Q-Full and LRU-2 half a pool", &["2Q-Full", "LRU-2"].map(of), (0.48, 0.52)),
-        claim("CLOCK-Pro a pool", &["CLOCK-Pro"].map(of), (0.98, 1.02)),
+        claim("2Q-Full and LRU-2 half a pool", &["2Q-Full", "LRU-2"].map(of), between(0.48, 0.52)),
+        claim("CLOCK-Pro a pool", &["CLOCK-Pro"].map(of), between(0.98, 1.02)),
         claim(
             "LRU needs less than ARC, CAR, CART and CLOCK-Pro: bytes per frame",
             &with_history,

@@ -9,7 +9,7 @@ use millpond_lab::interval::Interval;
 use millpond_lab::registry::{PolicyError, Registry};
 use millpond_lab::report::{Claim, Section};
 use millpond_lab::table::{Table, Value};
-use millpond_lab::verdict::{above, below, claim};
+use millpond_lab::verdict::{above, below, between, claim};
 
 const ABOUT: About = About {
     id: "6",
@@ -134,17 +134,21 @@ fn hits(grid: &Grid) -> Vec<Claim> {
         })
         .collect();
     let mut claims = vec![
-        claim("LRU is the optimum: LRU's hit ratio less Bélády's", &over_all("opt"), (-SAME, SAME)),
+        claim(
+            "LRU is the optimum: LRU's hit ratio less Bélády's",
+            &over_all("opt"),
+            between(-SAME, SAME),
+        ),
         claim(
             "LRU's is proportional to the pool: per frame, over that of 1,000",
             &per_frame,
-            (0.99, 1.01),
+            between(0.99, 1.01),
         ),
-        claim("LRFU with λ 1 equals LRU at all sizes", &over_all("LRFU"), (-SAME, SAME)),
+        claim("LRFU with λ 1 equals LRU at all sizes", &over_all("LRFU"), between(-SAME, SAME)),
         claim(
             "FBR equals LRU at 4,000 and 5,000",
             &[gaps("4000", &["FBR"]), gaps("5000", &["FBR"])].concat(),
-            (-SAME, SAME),
+            between(-SAME, SAME),
         ),
     ];
     claims.extend(small(grid));
@@ -160,7 +164,7 @@ fn small(grid: &Grid) -> [Claim; 3] {
         claim(
             "1,000: GCLOCK and CLOCK are very close to LRU: LRU less them",
             &at.gaps("LRU", &["GCLOCK", "CLOCK"]),
-            (-CLOSE, CLOSE),
+            between(-CLOSE, CLOSE),
         ),
         claim(
             "1,000: there is a large gap between LRU and CLOCK-Pro and LRU-2: LRU over them, \
@@ -193,7 +197,7 @@ fn large(grid: &Grid) -> [Claim; 6] {
         claim(
             "5,000: 2Q-Simple, ARC and FBR almost overlap with LRU",
             &gaps(4, &["2Q-Simple", "ARC", "FBR"]),
-            (-CLOSE, CLOSE),
+            between(-CLOSE, CLOSE),
         ),
         claim(
             "CLOCK-Pro, LRU-2 and LIRS approach LRU: the gap at 5,000 less that at 3,000",
@@ -205,7 +209,7 @@ fn large(grid: &Grid) -> [Claim; 6] {
             &gaps(4, &large),
             above(FAR),
         ),
-        claim("6,000: all are equal", &gaps(5, &others(&["LRU"])), (-SAME, SAME)),
+        claim("6,000: all are equal", &gaps(5, &others(&["LRU"])), between(-SAME, SAME)),
     ]
 }
 
@@ -222,7 +226,7 @@ fn victims(rows: &Table, hit_ratio: &Grid) -> Vec<Claim> {
     let sizes = |grid: &Grid, policy: &str, sizes: &[[&'static str; 1]]| -> Values<'static> {
         sizes.iter().map(|size| (size[0], at(grid, policy, size[0]))).collect()
     };
-    let all = (99.995, 100.005);
+    let all = between(99.995, 100.005);
     let queue: Values = ["1000", "2000"]
         .into_iter()
         .map(|size| {
@@ -241,14 +245,18 @@ fn victims(rows: &Table, hit_ratio: &Grid) -> Vec<Claim> {
         claim(
             "1,000: of CLOCK's it is for some: % of them",
             &[("", at(&is_size, "CLOCK", "1000"))],
-            (0.0, 99.995),
+            between(0.0, 99.995),
         ),
         claim(
             "1,000: that of the others is 1 at least",
             &[("", at(&least, "CLOCK", "1000"))],
-            (0.5, 1.5),
+            between(0.5, 1.5),
         ),
-        claim("1,000: and 1,999 at most", &[("", at(&most, "CLOCK", "1000"))], (1998.5, 1999.5)),
+        claim(
+            "1,000: and 1,999 at most",
+            &[("", at(&most, "CLOCK", "1000"))],
+            between(1998.5, 1999.5),
+        ),
         claim(
             "1,000: and these were referenced twice: % of them",
             &[("", at(&twice, "CLOCK", "1000"))],
@@ -257,7 +265,7 @@ fn victims(rows: &Table, hit_ratio: &Grid) -> Vec<Claim> {
         claim(
             "LIRS' victims at 1,000 and 2,000 have a recency of 1 % of the pool",
             &queue,
-            (0.95, 1.05),
+            between(0.95, 1.05),
         ),
         claim(
             "more than half of them do: %",

@@ -161,7 +161,7 @@ impl<'a> System<'a> {
     /// Errors of the requests.
     pub fn run(&mut self, warm: u64, count: u64) -> Result<SystemStat, TraceError> {
         let mut done = Vec::new();
-        let mut from = (SystemStat::default(), 0);
+        let (mut then, mut then_at) = (SystemStat::default(), 0);
         let mut is_warm = warm == 0;
         while self.stat.transactions < warm + count {
             let client = self.due.peek().map(|Reverse((at, ..))| *at);
@@ -180,13 +180,13 @@ impl<'a> System<'a> {
             self.open_gate();
             if !is_warm && self.stat.transactions >= warm {
                 is_warm = true;
-                from = (self.stat, self.now);
+                (then, then_at) = (self.stat, self.now);
             }
         }
-        Ok(self.measured(from))
+        Ok(self.measured(&then, then_at))
     }
 
-    fn measured(&self, (then, then_at): (SystemStat, Nanos)) -> SystemStat {
+    fn measured(&self, then: &SystemStat, then_at: Nanos) -> SystemStat {
         let now = self.stat;
         SystemStat {
             transactions: now.transactions - then.transactions,
@@ -220,7 +220,7 @@ impl<'a> System<'a> {
         }
     }
 
-    fn send(&mut self, (sector, sectors): (u64, u64), is_write: bool, owner: Owner) {
+    fn send(&mut self, sector: u64, sectors: u64, is_write: bool, owner: Owner) {
         self.ids += 1;
         let request = Request { sector, sectors, is_write, id: self.ids };
         self.owners.insert(self.ids, owner);
@@ -250,8 +250,8 @@ impl<'a> System<'a> {
         while let Some(pages) = self.next_job(actor) {
             let writes = merged(&pages, self.options.page_sectors);
             self.actors[actor].sent(writes.len());
-            for write in writes {
-                self.send(write, true, Owner::Actor(actor));
+            for (sector, sectors) in writes {
+                self.send(sector, sectors, true, Owner::Actor(actor));
             }
         }
         let is_free = match actor {
@@ -351,7 +351,7 @@ impl<'a> System<'a> {
             return true;
         }
         let sectors = self.options.page_sectors;
-        self.send((page * sectors, sectors), false, Owner::Client(client, page));
+        self.send(page * sectors, sectors, false, Owner::Client(client, page));
         false
     }
 

@@ -11,7 +11,7 @@ use millpond_lab::interval::Interval;
 use millpond_lab::registry::PolicyError;
 use millpond_lab::report::{Claim, HeatMap, Point, PointPlot, Section};
 use millpond_lab::table::Table;
-use millpond_lab::verdict::{Evidence, above, below, claim, shown};
+use millpond_lab::verdict::{Evidence, above, below, between, claim, shown};
 
 /// Algorithms of fig. 1 as the paper configures them (watt 4.1), and WATT with the ages of
 /// its authors' simulator.
@@ -115,7 +115,7 @@ fn claims_1(grid: &Grid) -> Vec<Claim> {
     let random: Vec<_> =
         others().filter(|p| **p != "random").map(|p| (*p, all("random", p))).collect();
     let lru = |policy| all(policy, "lru");
-    let slightly = (1.0, 1.1);
+    let slightly = between(1.0, 1.1);
     let zipfs = |policy| {
         [("ZipfRO", "zipf-ro"), ("dynZipfRO", "dynzipf-ro"), ("dynZipfRW", "dynzipf-rw")]
             .map(|(name, trace)| (name, ratios.on(trace, policy, "lru")))

@@ -27,7 +27,7 @@ use millpond_bench::instance::eviction::{Evict, Out, Pages};
 use millpond_bench::instance::setup::Setup;
 use millpond_bench::run::client::Workload;
 use millpond_bench::run::runner::{Length, Observer};
-use millpond_lab::verdict::{above, at_least, at_most, claim};
+use millpond_lab::verdict::{above, at_least, at_most, between, claim};
 
 const FIG_10: About = About {
     id: "10",
@@ -89,10 +89,11 @@ fn job(scale: Scale, name: &str, policy: &str, axes: Vec<(&'static str, Value)>)
 /// Rounds of a cell.
 const ROUNDS: u32 = 5;
 
-/// Evicts with `threads` threads, several times for each state of the pages; returns a row for each
-/// state.
+/// Evicts with `evictors` threads, several times for each state of the pages; returns a row for
+/// each state.
 fn rows(
-    (job, evictors): (&Job, u32),
+    job: &Job,
+    evictors: u32,
     kinds: &[Pages],
     instance: &mut dyn Instance,
     observer: &mut dyn Observer,
@@ -138,7 +139,7 @@ fn figure_10(scale: Scale, loaded: &Loaded) -> LiveFigure {
     let jobs = [READ_ONLY, MIXED, TPCC].into_iter().flat_map(of).collect();
     LiveFigure::new(FIG_10, jobs, loaded, draw_10).with_course(|job, instance, observer| {
         let kinds = [Pages::AsLeft, Pages::Clean, Pages::Dirty];
-        rows((job, 1), &kinds, instance, observer)
+        rows(job, 1, &kinds, instance, observer)
     })
 }
 
@@ -232,7 +233,7 @@ fn figure_12(scale: Scale, loaded: &Loaded) -> LiveFigure {
         let axis = |name: &str| job.axes.iter().find(|(axis, _)| *axis == name);
         let evictors = axis("evictors").and_then(|(_, value)| value.number()).unwrap_or(1.0);
         let kind = axis("workload").map_or(Pages::Clean, |(_, name)| pages_of(&name.to_string()));
-        rows((job, evictors as u32), &[kind], instance, observer)
+        rows(job, evictors as u32, &[kind], instance, observer)
     })
 }
 
@@ -292,7 +293,11 @@ fn claims_12(grid: &Grid, least: &str, most: &str) -> Vec<Claim> {
             above(0.75 * threads),
         ),
         claim("WATT evicts them faster than lean eviction", &over_lean, above(1.0)),
-        claim("dirty pages: with all evictors, all are within 15 % of WATT", &alike, (0.85, 1.15)),
+        claim(
+            "dirty pages: with all evictors, all are within 15 % of WATT",
+            &alike,
+            between(0.85, 1.15),
+        ),
     ]
 }
 

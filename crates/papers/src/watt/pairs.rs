@@ -14,7 +14,7 @@ use millpond_lab::interval::Interval;
 use millpond_lab::registry::PolicyError;
 use millpond_lab::report::{Claim, HeatMap, Section};
 use millpond_lab::table::{Table, Value};
-use millpond_lab::verdict::{claim_of, shown};
+use millpond_lab::verdict::{between, claim_of, shown};
 
 /// Parameters, and their values beside the default.
 const PARAMS: [(&str, &[&str]); 7] = [
@@ -151,7 +151,7 @@ fn correlation(grid: &Grid) -> Claim {
         Some((name, value)) => format!("the largest interaction, {name}: {}", shown(*value)),
         None => "not run".to_string(),
     };
-    let tests: Vec<_> = all.iter().map(|(_, value)| (*value, (0.98, 1.02))).collect();
+    let tests: Vec<_> = all.iter().map(|(_, value)| (*value, between(0.98, 1.02))).collect();
     claim_of("no meaningful correlation between parameters (here: under 2 %)", here, &tests)
 }
 

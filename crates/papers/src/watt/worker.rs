@@ -13,7 +13,7 @@ use super::counted::{Counter, PerTransaction, WorkerRun};
 use super::runs::{HYPERBOLIC_SHARED, LEAN, MIXED, POLICIES, READ_ONLY, Shape, TPCC, WATT, bars};
 use crate::live::{LiveFigure, Loaded};
 use millpond_bench::instance::setup::DeviceSpec;
-use millpond_lab::verdict::{below, claim};
+use millpond_lab::verdict::{Bounds, below, between, claim};
 
 const FIG_11: About = About {
     id: "11",
@@ -135,7 +135,7 @@ impl Figure for Worker {
 }
 
 /// Bounds of the noise of this experiment: two per cent.
-const ALIKE: (f64, f64) = (0.98, 1.02);
+const ALIKE: Bounds = between(0.98, 1.02);
 
 fn draw_11(rows: &Table) -> Section {
     let title = "processor time per transaction over RANDOM's";
@@ -145,7 +145,7 @@ fn draw_11(rows: &Table) -> Section {
         [MIXED, TPCC].map(|w| (w, grid.ratio(&[w, WATT], &[w, "random"])))
     };
     let says = "WATT costs a worker no more than RANDOM does, within 2 %";
-    section.claims.push(claim(says, &over("cpu_us_per_tx"), below(ALIKE.1)));
+    section.claims.push(claim(says, &over("cpu_us_per_tx"), below(ALIKE.high)));
     if Grid::of(rows, &BY_POLICY, INSTRUCTIONS).labels(0).is_empty() {
         machine(rows, &mut section);
     } else {
@@ -179,7 +179,7 @@ fn machine(rows: &Table, section: &mut Section) {
             .to_string();
         return;
     }
-    section.claims.push(claim(says, &instructions, below(ALIKE.1)));
+    section.claims.push(claim(says, &instructions, below(ALIKE.high)));
     let title = "instructions per transaction over RANDOM's";
     let counted = bars(rows, BY_POLICY, "instructions_per_tx", title, "random");
     section.plots.extend(counted.plots);

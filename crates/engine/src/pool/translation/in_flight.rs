@@ -107,10 +107,7 @@ pub enum Step {
 const SHORT: usize = 64;
 
 /// Returns the frame of a page that has stood by since the entry with this number.
-fn stands_by(
-    loads: &HashMap<PageId, InFlightLoad>,
-    (page, number): (PageId, u64),
-) -> Option<FrameId> {
+fn stands_by(loads: &HashMap<PageId, InFlightLoad>, page: PageId, number: u64) -> Option<FrameId> {
     match loads.get(&page) {
         Some(InFlightLoad::StandsBy(frame, own)) if *own == number => Some(*frame),
         _ => None,
@@ -215,7 +212,7 @@ impl InFlight {
         let standing_by = self.standing_by.fetch_add(1, Ordering::Relaxed) as usize + 1;
         if table.free.len() > 2 * standing_by + SHORT {
             let Table { loads, free, .. } = &mut *table;
-            free.retain(|entry| stands_by(loads, *entry).is_some());
+            free.retain(|(page, number)| stands_by(loads, *page, *number).is_some());
         }
         drop(table);
         before.into_iter().for_each(InFlightLoad::complete);
@@ -227,9 +224,9 @@ impl InFlight {
             return None;
         }
         let mut table = locked(&self.table);
-        while let Some(entry) = table.free.pop_front() {
-            if let Some(frame) = stands_by(&table.loads, entry) {
-                table.loads.remove(&entry.0);
+        while let Some((page, number)) = table.free.pop_front() {
+            if let Some(frame) = stands_by(&table.loads, page, number) {
+                table.loads.remove(&page);
                 self.standing_by.fetch_sub(1, Ordering::Relaxed);
                 return Some(frame);
             }

@@ -6,7 +6,7 @@ use super::super::bounds::{
     ALIKE, DATA, GB_01, GB_1, GB_2_5, GB_05, GB_5, GB_10, IDENTICAL, NEGLIGIBLE, SLIGHT,
 };
 use crate::live::sizes::{Pair, Sizes};
-use millpond_lab::verdict::{Named, above, below, claim_named, most};
+use millpond_lab::verdict::{Named, above, below, between, claim_named, most};
 
 /// Doubled weights of the clocks with one weight for all pages.
 pub(in super::super) const TWICE: &str = "f=50,r=10";
@@ -53,7 +53,7 @@ pub(in super::super) fn clock(sizes: &Sizes) -> Vec<Claim> {
         claim_named(
             "it is no slower than the others; by 5 % at most here",
             &speed(&full_over),
-            above(SLIGHT.0),
+            above(SLIGHT.low),
         ),
     ]
 }
@@ -150,7 +150,7 @@ pub(in super::super) fn gclock_v1(sizes: &Sizes) -> Vec<Claim> {
             "where the pool is a little smaller than the data (10 GB, 70 %), by some 15 %; by 10 \
              to 20 % here",
             &speed(&[ALMOST_ALL], &full[..2]),
-            (1.10, 1.20),
+            between(1.10, 1.20),
         ),
         claim_named("the lead is smaller in smaller pools", &leads, below(1.0)),
         claim_named(
@@ -298,7 +298,7 @@ pub(in super::super) fn dgclock_v2(sizes: &Sizes) -> Vec<Claim> {
         claim_named(
             "there they are no faster for it; by 2 % at most here",
             &sizes.ratios(&[SMALLEST], &plain, Sizes::faster),
-            below(NEGLIGIBLE.1),
+            below(NEGLIGIBLE.high),
         ),
         claim_named(
             "in larger pools throughput differs little; within 5 % here",

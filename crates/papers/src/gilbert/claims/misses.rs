@@ -6,7 +6,7 @@ use super::super::bounds::{ALIKE, DATA, GB_1, GB_4};
 use super::ranking::{Asked, By, HIS, Place, ranked};
 use super::speed::{SORTED_KS, shared, those, those_run};
 use crate::live::sizes::{Pair, RANDOM, Sizes};
-use millpond_lab::verdict::{Evidence, Named, above, below, claim_named, most};
+use millpond_lab::verdict::{Evidence, Named, above, below, between, claim_named, most};
 
 /// Policies with few misses in a small pool, by his measurement.
 const FEW: [&str; 7] =
@@ -49,7 +49,7 @@ fn small(sizes: &Sizes) -> Vec<Claim> {
         most(
             "by some 4 %; by 2 to 6 % here",
             &sizes.ratios(&smaller, &pairs, Sizes::misses),
-            (1.02, 1.06),
+            between(1.02, 1.06),
         ),
     ]
 }
@@ -81,7 +81,7 @@ fn fitting(sizes: &Sizes) -> Vec<Claim> {
             "there lists behind one latch miss some 0.9 %, for having run less from an empty \
              pool; 0.8 to 1 % here",
             &ratios(&LISTS),
-            (0.8, 1.0),
+            between(0.8, 1.0),
         ),
     ]
 }

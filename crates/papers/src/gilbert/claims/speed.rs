@@ -80,7 +80,7 @@ fn lists(sizes: &Sizes) -> Vec<Claim> {
         claim_named(
             "above 10 GB (70 %) they are no faster in larger pools; by 10 % at most here",
             &growth,
-            below(ALIKE.1),
+            below(ALIKE.high),
         ),
         ranked(
             "up to there they are slower than most",

@@ -11,7 +11,7 @@ use super::super::bounds::{ALIKE, ALMOST_TWICE, GB_2, GB_4, GB_6, GB_10};
 use super::live_rounds::job;
 use crate::live::Job;
 use crate::live::sizes::{Pair, RANDOM, Ratio, Sizes};
-use millpond_lab::verdict::{Named, above, below, claim_named};
+use millpond_lab::verdict::{Bounds, Named, above, below, claim_named};
 
 /// LOOP as in his figures: a counter for each thread (1.2.2.1, p. 8).
 pub const LOOP: &str = "loop(counter=thread)";
@@ -68,7 +68,7 @@ fn ratios(sizes: &Sizes, at: impl Fn(f64) -> bool, pairs: &[Pair<'_>], of: Ratio
     sizes.percents_at(at).into_iter().flat_map(both).collect()
 }
 
-fn judged(said: Said, ratios: Named, bounds: (f64, f64)) -> Correction {
+fn judged(said: Said, ratios: Named, bounds: Bounds) -> Correction {
     let claim = claim_named(said.says, &ratios, bounds);
     Correction { about: said.about, place: said.place, claim, ratios }
 }
@@ -116,7 +116,7 @@ pub(in super::super) fn corrections(rows: &Table) -> Vec<Correction> {
                 "above 2 GB it is as bad as LFU; at most 10 % faster here",
             ),
             ratios(sizes, |p| p > GB_2, &[(LEAN, LFU)], faster),
-            below(ALIKE.1),
+            below(ALIKE.high),
         ),
         judged(
             said(

@@ -68,7 +68,7 @@ pub fn costs(
         observer.begin(&format!("references to a pool of {frames} frames"));
         let references = References::new(*frames, what.seed);
         for (group, of_group) in what.policies.chunks(GROUP).zip(all.chunks_mut(GROUP)) {
-            let costs = in_turns(what, group, (*frames, &references), meters, observer)?;
+            let costs = in_turns(what, group, *frames, &references, meters, observer)?;
             of_group.iter_mut().zip(costs).for_each(|(all, cost)| all.push(cost));
         }
     }
@@ -79,7 +79,8 @@ pub fn costs(
 fn in_turns(
     what: &Costs,
     policies: &[Spec],
-    (frames, references): (u32, &References),
+    frames: u32,
+    references: &References,
     every: &Meters,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Cost>, BesideError> {

@@ -28,7 +28,7 @@ fn falling<'a>(places: &[Place<'a>], values: [f64; 8], factor: f64) -> Vec<Value
 
 #[test]
 fn mysql_over_sizes() {
-    let all = MYSQL_STEPS.map(|size| ("480mbuf", size));
+    let all = MYSQL_STEPS.map(|size| Place::of("480mbuf", size));
     let mut his = falling(&all, [60.0, 80.0, 95.0, 99.0, 94.0, 98.0, 97.0, 99.0], 0.8);
     for (place, values) in [(3, 0.8f64.powi(3)), (4, 0.8f64.powi(4))] {
         his[place] = at(
@@ -54,7 +54,7 @@ fn mysql_over_pools() {
 
 #[test]
 fn db2_over_sizes() {
-    let all = STEPS.map(|size| ("300k_4000", size));
+    let all = STEPS.map(|size| Place::of("300k_4000", size));
     let mut his = falling(&all, [30.0, 60.0, 58.0, 100.0, 73.0, 100.0, 40.0, 100.0], 0.8);
     his[0] = at(all[0], [90.0, 95.0, 97.0, 100.0, 98.0, 100.0, 99.0, 101.0]);
     his[5] = at(all[5], [5.0, 5.5, 6.0, 6.1, 5.9, 6.0, 6.1, 7.0]);
@@ -73,7 +73,7 @@ fn db2_over_sizes() {
 
 #[test]
 fn db2_eviction_writes() {
-    let place = |size| ("300k_4000", size);
+    let place = |size| Place::of("300k_4000", size);
     let said = |at_400, tq_io| {
         let late = |size| at(place(size), [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, tq_io, 10.0]);
         let early = at(place("400"), [1.0, 1.0, 10.0, 10.0, 10.0, 10.0, at_400, 30.0]);

@@ -100,7 +100,8 @@ impl Setting {
         &self,
         source: Box<dyn Source>,
         per: u64,
-        (warm, transactions): (u64, u64),
+        warm: u64,
+        transactions: u64,
     ) -> Result<SystemStat, FigureError> {
         let first_tier = self.first_tier();
         let options = SystemOptions {

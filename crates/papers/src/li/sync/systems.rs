@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Scale, Watch};
+use crate::li::places::Place;
 use crate::li::traces::Traces;
 use crate::storage::SystemStat;
 use millpond_lab::report::Section;
@@ -13,8 +14,8 @@ use millpond_lab::tier1::SyncRule;
 use super::setting::{PAGE, PAGE_BYTES};
 
 /// Storage of TPC-C, and the variant of its set-up.
-pub(super) const DISK: (&str, &str) = ("disk", "as his");
-pub(super) const ARRAY: (&str, &str) = ("array", "as his");
+pub(super) const DISK: Place<'static> = Place::of("disk", "as his");
+pub(super) const ARRAY: Place<'static> = Place::of("array", "as his");
 
 /// Runs one cell. The arguments are the recordings, the cell and its rule.
 pub(in crate::li) type Run =
@@ -27,7 +28,7 @@ pub(in crate::li) struct Systems {
     pub scale: Scale,
     pub traces: Rc<RefCell<Traces>>,
     /// Storage of the figure, each with the variant of its set-up.
-    pub places: Vec<(&'static str, &'static str)>,
+    pub places: Vec<Place<'static>>,
     /// Names of the sync rules.
     pub rules: Vec<&'static str>,
     /// Seconds of a cell at a scale.
@@ -72,9 +73,9 @@ impl Figure for Systems {
 
     fn cells(&self, repetition: u32) -> Vec<Cell> {
         let need = Need { seconds: self.seconds, memory: 1 << 30, disk: 1 << 20 };
-        let of = |(place, variant): &(&'static str, &'static str)| {
+        let of = |place: &Place<'static>| {
             let cell = Cell::new(self.about.id, repetition, need);
-            let cell = cell.with("trace", *place).with("size", *variant);
+            let cell = cell.with("trace", place.trace).with("size", place.size);
             self.rules.iter().map(|rule| cell.clone().with("policy", *rule)).collect::<Vec<_>>()
         };
         self.places.iter().flat_map(of).collect()

@@ -68,13 +68,13 @@ pub(super) fn tpcc(
 ) -> Result<SystemStat, FigureError> {
     let recorded = traces.of_chapter_4(cell.repetition, watch)?;
     let mut setting = setting(&recorded, rule, cell.repetition);
-    if cell.text("trace") == ARRAY.0 {
+    if cell.text("trace") == ARRAY.trace {
         setting.array = Some((recorded.data_pages as f64 * PAGE_BYTES as f64 * ARRAY_CACHE) as u64);
     }
     change(&mut setting);
     let transactions = recorded.transactions.max(1);
     let per = (recorded.batch.len() as u64 / transactions).max(1);
-    setting.run(Box::new(Given::new(&recorded)), per, (transactions / WARM, transactions))
+    setting.run(Box::new(Given::new(&recorded)), per, transactions / WARM, transactions)
 }
 
 /// Returns a setting with his ratios to the loaded data.
@@ -155,7 +155,7 @@ mod tests {
     fn each_system_runs_on_both_and_org_syncs_each_page() {
         let record = |_: Option<&_>, _: &_, seed, _: &mut dyn Watch| Ok(recorded(seed));
         let mut traces = Traces::new(Scale::Quick, Box::new(record));
-        for (place, _) in [DISK, ARRAY] {
+        for place in [DISK.trace, ARRAY.trace] {
             let cell = Cell::new(ABOUT.id, 1, Default::default()).with("trace", place);
             let mut of =
                 |rule| run(&mut traces, Scale::Quick, &cell, rule, &mut Unwatched).unwrap();
@@ -165,7 +165,7 @@ mod tests {
             assert_eq!(org.transactions, 10_000 - 3_333);
             let fewer = sectors(range) < sectors(rec) && sectors(rec) < sectors(org);
             let faster = range.time < org.time && rec.time < org.time;
-            assert!(place == ARRAY.0 || fewer && faster, "{org:?} {rec:?} {range:?}");
+            assert!(place == ARRAY.trace || fewer && faster, "{org:?} {rec:?} {range:?}");
             assert!(sectors(range) < sectors(org), "{place}");
             assert_eq!(org, of(SyncRule::EachWrite), "the same each time");
         }

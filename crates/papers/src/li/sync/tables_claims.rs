@@ -5,7 +5,7 @@ use crate::li::places::{Place, Places};
 use millpond_lab::interval::Interval;
 use millpond_lab::report::Claim;
 use millpond_lab::table::Table;
-use millpond_lab::verdict::{Bounds, Named, above, at_least, below, claim_named};
+use millpond_lab::verdict::{Bounds, Named, above, at_least, below, between, claim_named};
 
 const RULES: [&str; 3] = ["org", "rec", "range"];
 
@@ -38,7 +38,7 @@ impl Columns {
 
 /// Returns bounds of some points around a ratio of his.
 fn near(ratio: f64) -> Bounds {
-    (ratio - NEAR, ratio + NEAR)
+    between(ratio - NEAR, ratio + NEAR)
 }
 
 /// Returns ratios of systems at a place.
@@ -82,12 +82,13 @@ fn on_disk(columns: &Columns) -> Vec<Claim> {
         claim_named(
             "t 4.1: all three read alike for a transaction (here: within a tenth of org)",
             &ratios(&c.read, DISK, &[("rec", "org"), ("range", "org")]),
-            (0.9, 1.1),
+            between(0.9, 1.1),
         ),
         c.written.apart(
             "t 4.1: nio writes the fewest sectors for a transaction",
             DISK,
-            (&["range"], &["org", "rec"]),
+            &["range"],
+            &["org", "rec"],
             below(1.0),
         ),
         claim_named(
@@ -98,13 +99,15 @@ fn on_disk(columns: &Columns) -> Vec<Claim> {
         c.service.apart(
             "t 4.1: rec has the shortest service time",
             DISK,
-            (&["rec"], &["org", "range"]),
+            &["rec"],
+            &["org", "range"],
             below(1.0),
         ),
         c.written_per_second.apart(
             "t 4.1: it writes many more sectors a second than the others (here: over a fifth more)",
             DISK,
-            (&["rec"], &["org", "range"]),
+            &["rec"],
+            &["org", "range"],
             above(1.2),
         ),
     ]
@@ -132,7 +135,8 @@ fn on_array(columns: &Columns) -> Vec<Claim> {
         c.written.apart(
             "t 4.2: nio writes the fewest sectors for a transaction",
             ARRAY,
-            (&["range"], &["org", "rec"]),
+            &["range"],
+            &["org", "rec"],
             below(1.0),
         ),
         claim_named(

@@ -16,7 +16,7 @@ use crate::storage::SystemStat;
 use millpond_lab::report::{Claim, Section};
 use millpond_lab::table::Table;
 use millpond_lab::tier1::SyncRule;
-use millpond_lab::verdict::{at_most, below, claim_named};
+use millpond_lab::verdict::{at_most, below, between, claim_named};
 
 const ABOUT: About = About {
     id: "4.6",
@@ -36,7 +36,7 @@ const SPAN: &str = "8";
 /// One program issues the updates.
 const THINK: u64 = 1_000_000;
 
-const AT: Place<'static> = ("updates", "as his");
+const AT: Place<'static> = Place::of("updates", "as his");
 
 /// Returns the figure.
 pub(in super::super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Systems {
@@ -88,7 +88,7 @@ fn run(
     // Pool and file cache of 240 MB each, beside 983 MB.
     let share = 15_360.0 / PAGES as f64;
     (setting.pool, setting.cache) = (share, share);
-    setting.run(Box::new(Plain(source)), 1, (0, updates))
+    setting.run(Box::new(Plain(source)), 1, 0, updates)
 }
 
 fn draw(rows: &Table) -> Section {
@@ -125,7 +125,7 @@ fn draw(rows: &Table) -> Section {
 
 fn claims(written: &Places, seconds: &Places, service: &Places) -> Vec<Claim> {
     let apart = |places: &Places, says: &str, of: &[&str], others: &[&str]| {
-        places.apart(says, AT, (of, others), below(1.0))
+        places.apart(says, AT, of, others, below(1.0))
     };
     vec![
         claim_named(
@@ -138,7 +138,7 @@ fn claims(written: &Places, seconds: &Places, service: &Places) -> Vec<Claim> {
         claim_named(
             "4.7: rec takes a little less time than nio (here: up to 10 % less)",
             &seconds.over(AT, "rec", &["range"]),
-            (0.90, 1.0),
+            between(0.90, 1.0),
         ),
         apart(
             seconds,

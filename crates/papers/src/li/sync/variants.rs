@@ -40,7 +40,7 @@ const VARIANTS: [Variant; 10] = [
 ];
 
 /// Variant that also runs on the array.
-const BY_LAST_USE: Place<'static> = ("array", "kernel by last use");
+const BY_LAST_USE: Place<'static> = Place::of("array", "kernel by last use");
 
 /// Returns the figure.
 pub(in super::super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Systems {
@@ -49,7 +49,11 @@ pub(in super::super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Sy
         about: ABOUT,
         scale,
         traces: traces.clone(),
-        places: chosen.iter().map(|(name, _)| ("disk", *name)).chain([BY_LAST_USE]).collect(),
+        places: chosen
+            .iter()
+            .map(|(name, _)| Place::of("disk", name))
+            .chain([BY_LAST_USE])
+            .collect(),
         rules: vec!["rec", "range"],
         seconds: scale.pick(0.3, 1.2, 6.0),
         run,
@@ -87,7 +91,7 @@ fn draw(rows: &Table) -> Section {
 
 fn claims(per_second: &Places) -> Vec<Claim> {
     let claim = |(name, _): &Variant| {
-        let ratio = per_second.over(("disk", name), "rec", &["range"]);
+        let ratio = per_second.over(Place::of("disk", name), "rec", &["range"]);
         claim_named(
             &format!("t 4.1, {name}: rec has more transactions than nio"),
             &ratio,
@@ -95,7 +99,7 @@ fn claims(per_second: &Places) -> Vec<Claim> {
         )
     };
     let on_array = per_second.over(BY_LAST_USE, "range", &["rec"]);
-    let says = format!("t 4.2, {}: nio has more transactions than rec", BY_LAST_USE.1);
+    let says = format!("t 4.2, {}: nio has more transactions than rec", BY_LAST_USE.size);
     let mut claims: Vec<Claim> = VARIANTS.iter().map(claim).collect();
     claims.push(claim_named(&says, &on_array, above(1.0)));
     claims
@@ -111,8 +115,8 @@ mod tests {
         let verdicts = |ratio: f64| -> Vec<&'static str> {
             let mut values = Vec::new();
             for (name, _) in VARIANTS {
-                values.push((("disk", name), "rec", 100.0 * ratio));
-                values.push((("disk", name), "range", 100.0));
+                values.push((Place::of("disk", name), "rec", 100.0 * ratio));
+                values.push((Place::of("disk", name), "range", 100.0));
             }
             values.push((BY_LAST_USE, "rec", 100.0));
             values.push((BY_LAST_USE, "range", 100.0 * ratio));

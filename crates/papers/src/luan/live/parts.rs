@@ -27,12 +27,7 @@ pub(super) fn over(grid: &Grid, sizes: &[&str], one: &str, other: &str) -> Optio
 }
 
 /// Claims that each of `high` has more than each of `low`, over these sizes.
-pub(super) fn apart(
-    grid: &Grid,
-    sizes: &[&str],
-    says: &str,
-    (high, low): (&[&str], &[&str]),
-) -> Claim {
+pub(super) fn apart(grid: &Grid, sizes: &[&str], says: &str, high: &[&str], low: &[&str]) -> Claim {
     let mut all: Vec<(String, Option<Interval>)> = Vec::new();
     for one in high {
         let each =

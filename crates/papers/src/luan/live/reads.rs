@@ -129,18 +129,14 @@ fn claims(rows: &Table, grid: &Grid, hits: &Grid) -> Vec<Claim> {
             &[("", agreement)],
             above(0.0),
         ),
-        apart(
-            grid,
-            &sizes,
-            "overall FBR has the most logical reads",
-            (&["FBR"], &others(&["FBR"])),
-        ),
-        apart(grid, &sizes, "LIRS has the fewest", (&others(&["LIRS"]), &["LIRS"])),
+        apart(grid, &sizes, "overall FBR has the most logical reads", &["FBR"], &others(&["FBR"])),
+        apart(grid, &sizes, "LIRS has the fewest", &others(&["LIRS"]), &["LIRS"]),
         apart(
             grid,
             &sizes,
             "LRU, FBR, LRFU, ARC and GCLOCK have more than LRU-2, CLOCK-Pro and CART (table 6)",
-            (&["LRU", "FBR", "LRFU", "ARC", "GCLOCK"], &["LRU-2", "CLOCK-Pro", "CART"]),
+            &["LRU", "FBR", "LRFU", "ARC", "GCLOCK"],
+            &["LRU-2", "CLOCK-Pro", "CART"],
         ),
         claim(
             "2,560 of his pages: LRU hits more often than LRU-2 (17.2 points there)",

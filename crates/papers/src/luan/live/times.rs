@@ -107,12 +107,13 @@ fn claims(rows: &Table, cpu: &Table, grid: &Grid) -> Vec<Claim> {
             &[("", agreement)],
             above(0.0),
         ),
-        apart(grid, &sizes, "FBR takes longest", (&["FBR"], &others(&["FBR"]))),
+        apart(grid, &sizes, "FBR takes longest", &["FBR"], &others(&["FBR"])),
         apart(
             grid,
             &sizes,
             "CLOCK and GCLOCK take less than all others",
-            (&others(&clocks), &clocks),
+            &others(&clocks),
+            &clocks,
         ),
         claim(
             "bound by I/O, logical reads grow with hit ratio (figure 19): rank correlation",
