@@ -19,8 +19,8 @@ use millpond_base::PastPoison;
 /// is durable, all earlier ones are.
 ///
 /// ```
-/// use millpond::{Db, Error, Options};
-/// # fn main() -> Result<(), Error> {
+/// use millpond::{Db, Options};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// let db = Db::open(folder.path().join("pond.db"), Options::new().memory(16 << 20))?;
 /// let ponds = db.tree::<u32, u32>("ponds")?;
@@ -31,7 +31,9 @@ use millpond_base::PastPoison;
 ///     last = Some(tx.commit_async()?);
 /// }
 /// // The hundred commits need a few writes to the disk, not a hundred.
-/// last.map_or(Ok(()), |commit| commit.wait())?;
+/// if let Some(commit) = last {
+///     commit.wait()?;
+/// }
 /// # Ok(()) }
 /// ```
 #[must_use = "a commit that nobody waits for may be lost in a crash"]
