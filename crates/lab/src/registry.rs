@@ -187,7 +187,7 @@ struct Shipped(Registry);
 
 impl Visitor for Shipped {
     fn visit<P: Policy>(&mut self) {
-        // This cannot fail: both lists are the catalog.
+        // Cannot fail: both lists are the catalog.
         let host = erased_host_of(P::INFO.id).expect("a policy of the catalog");
         self.0.entries.push(Entry::of::<P>(host));
     }

@@ -88,9 +88,9 @@ impl PendingCommit {
     /// Locks the state.
     ///
     /// # Errors
-    /// [`TxnError::Forked`]: the process is a child of the one that made the commit, and the outcome
-    /// was not known at the fork. Threads of the parent will make it known, and may have held the
-    /// lock.
+    /// [`TxnError::Forked`]: the process is a child of the one that made the commit, and the
+    /// outcome was not known at the fork. Threads of the parent will make it known, and may have
+    /// held the lock.
     fn state(&self) -> Result<MutexGuard<'_, State>, Error> {
         if std::process::id() == self.pid {
             return Ok(self.shared.state());
