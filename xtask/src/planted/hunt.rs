@@ -89,8 +89,6 @@ fn cargo(campaign: &Campaign, copy: &Copy, words: &[&str]) -> Command {
         .args(words)
         .current_dir(&copy.tree)
         .env("CARGO_TARGET_DIR", &copy.target)
-        // Only one crate changes from bug to bug.
-        .env("CARGO_PROFILE_RELEASE_INCREMENTAL", "true")
         .env("CARGO_PROFILE_RELEASE_DEBUG", "0");
     command
 }

@@ -14,7 +14,7 @@ use crate::tree::{Tree, root, target_directory};
 /// stories at most. Returns `true` if each was caught.
 ///
 /// # Errors
-/// If a name is unknown, or a patch does not apply or does not compile.
+/// If a name is unknown, or a patch does not apply.
 pub fn main(names: &[String], seeds: Option<u64>) -> Result<bool> {
     let root = root();
     let patches = wanted(patches(&Tree::load(&root)?)?, names)?;
@@ -28,11 +28,16 @@ pub fn main(names: &[String], seeds: Option<u64>) -> Result<bool> {
         copy.apply(patch)?;
         let outcome = hunt(patch, &copy, seeds);
         copy.revert(patch)?;
-        let (caught_in, by) = match outcome? {
-            Outcome::Caught { caught_in, by } => (caught_in, by),
-            Outcome::Missed => {
+        let (caught_in, by) = match outcome {
+            Ok(Outcome::Caught { caught_in, by }) => (caught_in, by),
+            Ok(Outcome::Missed) => {
                 missed.push(patch.name.clone());
                 ("**not caught**".to_string(), String::new())
+            }
+            Err(error) => {
+                eprintln!("{error:#}");
+                missed.push(patch.name.clone());
+                ("**not hunted**".to_string(), String::new())
             }
         };
         let (name, campaign) = (&patch.name, &patch.campaign);
