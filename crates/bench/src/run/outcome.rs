@@ -35,7 +35,7 @@ pub struct Outcome {
     pub throughput_per_s: f64,
     /// Latencies of the timed steps, in nanoseconds.
     pub latency: Histogram<u64>,
-    /// Transactions by class, see [`Workload::classes`].
+    /// Transactions by class, see [`Workload::classes`](crate::run::client::Workload::classes).
     pub by_class: [u64; CLASSES_MAX],
     /// Number of times that a transaction was rolled back and restarted.
     pub retries: u64,

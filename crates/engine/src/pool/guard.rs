@@ -201,8 +201,8 @@ impl<P: PageMemory> Drop for Read<'_, P> {
 /// operation that would have to wait for this guard fails with
 /// [`PoolError::Held`](crate::pool::PoolError::Held).
 ///
-/// One type serves all [`Pages`], so that the code compiled for a combination of strategies ends
-/// where a user's closure begins.
+/// One type serves all [`Pages`](crate::pool::Pages), so that the code compiled for a combination
+/// of strategies ends where a user's closure begins.
 pub struct Shared<'p> {
     latch: &'p Latch,
     bytes: NonNull<[u8]>,

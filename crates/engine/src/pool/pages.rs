@@ -10,8 +10,8 @@
 //!    it grows by moving its content into a new child. Pages, roots as well, get other ids only
 //!    when a store shrinks (`moving.rs`).
 //! 2. Work happens in mini-transactions ([`Pages::run`]). A mini-transaction waits only for
-//!    latches, and takes them downwards; everything else ends it with a [`Jump`]. Its changes
-//!    before a jump must be complete in themselves.
+//!    latches, and takes them downwards; everything else ends it with a
+//!    [`Jump`](crate::pool::Jump). Its changes before a jump must be complete in themselves.
 //! 3. Before the first change that needs new pages, a mini-transaction allocates them; an allocated
 //!    page that is not needed after all is freed with [`Pages::free`].
 //! 4. When a swip moves to another page, [`MiniTransaction::adopt`] is called, while both pages are
@@ -106,7 +106,7 @@ pub trait Pages: PageMemory {
     /// Creates a page, latched exclusively, zero-filled behind its common header.
     ///
     /// # Errors
-    /// [`Jump::room`] where no frame or page id is available without I/O.
+    /// [`Jump::room`](crate::pool::Jump::room) where no frame or page id is available without I/O.
     fn allocate<'o>(
         &'o self,
         mtr: &'o MiniTransaction<'o, Self>,
