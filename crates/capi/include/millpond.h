@@ -197,7 +197,7 @@ typedef struct mp_options mp_options;
 
 /**
  * A read-only view of the state committed at one moment. Any number of threads may use it at once.
- * It waits for no writer, and no writer waits for it. The store keeps the snapshot's data until
+ * A snapshot and a writer never wait for each other. The store keeps the snapshot's data until
  * the snapshot ends.
  */
 typedef struct mp_snapshot mp_snapshot;
@@ -495,7 +495,7 @@ enum mp_status mp_count(const struct mp_tree *tree,
                         uint64_t *count);
 
 /**
- * Removes the first entry and returns it. Returns MP_NOT_FOUND if there is none.
+ * Removes and returns the first entry, or returns MP_NOT_FOUND in an empty tree.
  */
 enum mp_status mp_pop_first(const struct mp_tree *tree,
                             const struct mp_txn *txn,
@@ -503,7 +503,7 @@ enum mp_status mp_pop_first(const struct mp_tree *tree,
                             struct mp_buffer *value_out);
 
 /**
- * Removes the last entry and returns it. Returns MP_NOT_FOUND if there is none.
+ * Removes and returns the last entry, or returns MP_NOT_FOUND in an empty tree.
  */
 enum mp_status mp_pop_last(const struct mp_tree *tree,
                            const struct mp_txn *txn,

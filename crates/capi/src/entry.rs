@@ -311,7 +311,7 @@ unsafe fn pop(
     })
 }
 
-/// Removes the first entry and returns it. Returns MP_NOT_FOUND if there is none.
+/// Removes and returns the first entry, or returns MP_NOT_FOUND in an empty tree.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_pop_first(
     tree: *const mp_tree,
@@ -323,7 +323,7 @@ pub unsafe extern "C" fn mp_pop_first(
     unsafe { pop(tree, txn, true, key_out, value_out) }
 }
 
-/// Removes the last entry and returns it. Returns MP_NOT_FOUND if there is none.
+/// Removes and returns the last entry, or returns MP_NOT_FOUND in an empty tree.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_pop_last(
     tree: *const mp_tree,

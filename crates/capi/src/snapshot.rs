@@ -15,7 +15,7 @@ use crate::store::mp_store;
 use crate::tree::mp_tree;
 
 /// A read-only view of the state committed at one moment. Any number of threads may use it at once.
-/// It waits for no writer, and no writer waits for it. The store keeps the snapshot's data until
+/// A snapshot and a writer never wait for each other. The store keeps the snapshot's data until
 /// the snapshot ends.
 pub struct mp_snapshot {
     snapshot: Snapshot,

@@ -3,9 +3,6 @@
 use millpond_base::{Parameter, Spelled};
 
 pub(crate) const BLOCKS: Parameter = Parameter::new("blocks");
-pub(crate) const COLUMNS: Parameter = Parameter::new("columns");
-pub(crate) const EXPAND_SIZES: Parameter = Parameter::new("expand_sizes");
-pub(crate) const MAP_IDS: Parameter = Parameter::new("map_ids");
 pub(crate) const METRIC: Parameter = Parameter::new("metric");
 pub(crate) const PAGE_SIZE: Parameter = Parameter::new("page_size");
 pub(crate) const REPLICATE: Parameter = Parameter::new("replicate");
@@ -24,11 +21,4 @@ pub(crate) const SELECT_OPTIONS: Spelled = Spelled {
     rust: "pass only rows with 'options=",
     command_line: "choose with --where 'options=",
     python: "pass only rows with 'options=",
-};
-
-/// Place where policies are listed.
-pub(crate) const LISTED: Spelled = Spelled {
-    rust: "`millpond policies` lists them",
-    command_line: "`millpond policies` lists them",
-    python: "`millpond.policies()` lists them",
 };

@@ -1,14 +1,13 @@
 //! The policies that can be run: Millpond's own, and those that a user adds.
 
 use millpond_base::nearest::did_you_mean;
-use millpond_policies::chosen::{ErasedHost, erased, erased_host_of};
+use millpond_policies::chosen::{ErasedHost, LISTED, erased, erased_host_of};
 use millpond_policies::config::{Config, ParamError, ParamInfo, Spec};
 use millpond_policies::contract::{Hit, HitHook, Policy};
 use millpond_policies::info::Info;
 use millpond_policies::registry::{Visitor, visit_all};
 use millpond_workload::trace::Source;
 
-use crate::parameters::LISTED;
 use crate::sim::{Cell, SimOptions, Simulation};
 use crate::tier1::{Tier1, Tier1Options};
 use crate::tier2::{Tier2Cell, Tier2Options, Tier2Simulation};

@@ -13,7 +13,8 @@ use crate::info::{Info, Tier};
 use crate::policy_host::{ErasedPolicyHost, PolicyHost};
 use crate::registry::{IDS, Visitor, visit_all};
 
-const LISTED: Spelled = Spelled {
+/// Place where all policies are listed, for messages.
+pub const LISTED: Spelled = Spelled {
     rust: "`millpond policies` lists them",
     command_line: "`millpond policies` lists them",
     python: "`millpond.policies()` lists them",

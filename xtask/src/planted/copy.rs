@@ -11,20 +11,20 @@ use super::patch::Patch;
 use crate::tree::listed;
 
 /// A copy of the tree, and the directory into which it is built.
-pub struct Copy {
+pub struct TreeCopy {
     pub tree: PathBuf,
     pub target: PathBuf,
 }
 
-impl Copy {
+impl TreeCopy {
     /// Makes `target`/tree a copy of the files under `root`. Equal files stay untouched, so
     /// that cargo compiles only the changes. A written file gets the present time, since cargo
     /// would take code with an older time for compiled.
     ///
     /// # Errors
     /// If a file cannot be read or written.
-    pub fn of(root: &Path, target: &Path) -> Result<Copy> {
-        let copy = Copy { tree: target.join("tree"), target: target.join("build") };
+    pub fn of(root: &Path, target: &Path) -> Result<TreeCopy> {
+        let copy = TreeCopy { tree: target.join("tree"), target: target.join("build") };
         let files: HashSet<PathBuf> = listed(root)?.into_iter().map(PathBuf::from).collect();
         fs::create_dir_all(&copy.tree)?;
         copy.remove_others(Path::new(""), &files)?;
@@ -106,7 +106,7 @@ mod tests {
         fs::write(root.path().join(patch.path()), text).unwrap();
         fs::write(root.path().join("x.rs"), code).unwrap();
         fs::write(root.path().join("old.rs"), "").unwrap();
-        let copy = Copy::of(root.path(), target.path()).unwrap();
+        let copy = TreeCopy::of(root.path(), target.path()).unwrap();
         let read = |name: &str| fs::read_to_string(copy.tree.join(name));
         copy.apply(&patch).unwrap();
         assert_eq!(read("x.rs").unwrap(), "begin();\nend();\n");
@@ -116,7 +116,7 @@ mod tests {
         // A run that was interrupted left its bug.
         copy.apply(&patch).unwrap();
         fs::remove_file(root.path().join("old.rs")).unwrap();
-        Copy::of(root.path(), target.path()).unwrap();
+        TreeCopy::of(root.path(), target.path()).unwrap();
         assert_eq!(read("x.rs").unwrap(), code);
         assert!(read("old.rs").is_err(), "it is not in the tree any more");
     }

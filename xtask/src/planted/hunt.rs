@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, bail};
 
-use super::copy::Copy;
+use super::copy::TreeCopy;
 use super::patch::{Campaign, Patch};
 
 /// Outcome of a campaign with a planted bug.
@@ -66,7 +66,7 @@ impl Campaign {
 ///
 /// # Errors
 /// If the code does not compile, or no test ran.
-pub fn hunt(patch: &Patch, copy: &Copy, seeds: Option<u64>) -> Result<Outcome> {
+pub fn hunt(patch: &Patch, copy: &TreeCopy, seeds: Option<u64>) -> Result<Outcome> {
     let campaign = &patch.campaign;
     let built = cargo(campaign, copy, &["--no-run"]).output().context("starting cargo")?;
     if !built.status.success() {
@@ -81,7 +81,7 @@ pub fn hunt(patch: &Patch, copy: &Copy, seeds: Option<u64>) -> Result<Outcome> {
     outcome.with_context(|| format!("hunting {} by `{tests}`", patch.path()))
 }
 
-fn cargo(campaign: &Campaign, copy: &Copy, words: &[&str]) -> Command {
+fn cargo(campaign: &Campaign, copy: &TreeCopy, words: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command
         .args(["test", "-p", "millpond"])

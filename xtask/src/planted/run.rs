@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use super::copy::Copy;
+use super::copy::TreeCopy;
 use super::hunt::{Outcome, hunt};
 use super::patch::{Patch, patches};
 use crate::tree::{Tree, root, target_directory};
@@ -19,7 +19,7 @@ pub fn main(names: &[String], seeds: Option<u64>) -> Result<bool> {
     let root = root();
     let patches = wanted(patches(&Tree::load(&root)?)?, names)?;
     let target = Path::new(&target_directory(&root)).join("planted");
-    let copy = Copy::of(&root, &target)?;
+    let copy = TreeCopy::of(&root, &target)?;
     let mut missed = Vec::new();
     println!("| bug | campaign | caught in | by | seconds |");
     println!("|---|---|---|---|---:|");

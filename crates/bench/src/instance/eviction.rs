@@ -92,7 +92,7 @@ pub(crate) fn evict<M: PoolStrategy>(pool: &Pool<M>, what: &Evict) -> Result<Out
     }
     if what.pages == Pages::Dirty && pool.make_dirty() == 0 {
         let log = LOG.set_to("on");
-        let text = format!("no page can be made dirty: a store with a log ({log}) has none");
+        let text = format!("no page of a store with a log ({log}) can be made dirty");
         return Err(BenchError::Usage(text));
     }
     let (free, frames) = (pool.frames_free(), pool.frames());

@@ -21,11 +21,11 @@ use crate::run::runner::{Observer, Outcome, RunSpec};
 pub struct InstanceInfo {
     /// Kind of the engine.
     pub engine: Engine,
-    /// Replacement policy; empty if there is none.
+    /// Replacement policy; empty without a pool.
     pub policy: String,
-    /// Translation of page ids to frames; empty if there is none.
+    /// Translation of page ids to frames; empty without a pool.
     pub translation: String,
-    /// Latching mode; empty if there is none.
+    /// Latching mode; empty without a pool.
     pub latching: String,
     /// Bytes of a page.
     pub page_size: u32,

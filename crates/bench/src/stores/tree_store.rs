@@ -212,7 +212,7 @@ pub struct TreeSession<'s, P: Pages> {
 }
 
 impl<'s, P: Pages> TreeSession<'s, P> {
-    /// Moves the scan's cursor to its first row; `false` if there is none. Compiled once for all
+    /// Moves the scan's cursor to its first row; returns `false` if the scan is empty. Compiled once for all
     /// visitors.
     fn seek(
         &mut self,

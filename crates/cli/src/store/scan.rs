@@ -109,7 +109,7 @@ fn rows<'t>(args: &Args, notation: &TypedNotation, of: &'t Opened) -> Result<Row
 }
 
 impl Rows<'_> {
-    /// Passes the next row, with its printed key, to `each`. Returns `false` if there is none.
+    /// Passes the next row, with its printed key, to `each`. Returns `false` at the end.
     fn step(
         &mut self,
         args: &Args,

@@ -26,7 +26,7 @@ pub struct LogRecord {
     pub end: Lsn,
     /// Kind of the record.
     pub kind: &'static str,
-    /// The transaction, or 0 if there is none.
+    /// Transaction id, or 0 outside transactions.
     pub tx: u64,
     /// Position of the transaction's previous record.
     pub prev: Lsn,

@@ -47,7 +47,7 @@ use millpond_base::PastPoison;
 pub struct Txn {
     id: u64,
     txn: Mutex<DbTxn>,
-    /// The thread that is in a call; 0 if there is none.
+    /// Number of the thread that is in a call; 0 between calls.
     caller: AtomicU64,
     /// The [`Outcome`] of the last call.
     outcome: AtomicU8,

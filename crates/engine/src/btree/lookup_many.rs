@@ -46,7 +46,7 @@ struct Left {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Stores the value of each of `keys` in its place in `values`, `None` where there is none.
+    /// Stores the value of each of `keys` in its place in `values`, `None` for a missing key.
     /// Each value was current at some moment of the call.
     ///
     /// # Errors

@@ -113,7 +113,7 @@ impl<'t, P: Pages> Range<'t, P> {
         if forward { self.front.pass(n, true) } else { self.back.pass(n, false) }
     }
 
-    /// Moves to the next entry from one of the ends; returns `false` if there is none.
+    /// Moves to the next entry from one of the ends; returns `false` at the end.
     ///
     /// # Errors
     /// The memory behind the tree failed.

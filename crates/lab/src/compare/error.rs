@@ -1,8 +1,8 @@
 //! Reasons why runs cannot be compared.
 
-use crate::parameters::{
-    COLUMNS, EXPAND_SIZES, MAP_IDS, METRIC, PAGE_SIZE, SELECT, SELECT_OPTIONS,
-};
+use millpond_workload::formats::parameters::{COLUMNS, EXPAND_SIZES, MAP_IDS};
+
+use crate::parameters::{METRIC, PAGE_SIZE, SELECT, SELECT_OPTIONS};
 
 /// Reason why runs cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -155,8 +155,10 @@ impl Sweep {
         if outcome.is_stopped {
             return Err(stop_of(signals));
         }
-        let told = |(label, error): (String, UnitError)| (label, error.to_string());
-        Ok((outcome.failed.into_iter().map(told).collect(), outcome.notes))
+        Ok((
+            outcome.failed.into_iter().map(|(label, error)| (label, error.to_string())).collect(),
+            outcome.notes,
+        ))
     }
 
     /// Writes the file of a unit.

@@ -20,7 +20,7 @@ mod op;
 mod open;
 mod options;
 mod oracle_general;
-mod parameters;
+pub mod parameters;
 mod parquet_cells;
 mod spaces;
 mod spc;

@@ -3,12 +3,12 @@
 use millpond_base::Parameter;
 
 /// Format of the trace.
-pub(crate) const FORMAT: Parameter = Parameter::with_flag("format", "trace_format");
+pub const FORMAT: Parameter = Parameter::with_flag("format", "trace_format");
 /// Meaning of each column.
-pub(crate) const COLUMNS: Parameter = Parameter::new("columns");
+pub const COLUMNS: Parameter = Parameter::new("columns");
 /// Words for operations.
-pub(crate) const OPS: Parameter = Parameter::new("ops");
+pub const OPS: Parameter = Parameter::new("ops");
 /// One reference for each page of a request.
-pub(crate) const EXPAND_SIZES: Parameter = Parameter::new("expand_sizes");
+pub const EXPAND_SIZES: Parameter = Parameter::new("expand_sizes");
 /// Pages numbered from 0.
-pub(crate) const MAP_IDS: Parameter = Parameter::new("map_ids");
+pub const MAP_IDS: Parameter = Parameter::new("map_ids");

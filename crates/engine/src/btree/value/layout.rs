@@ -74,7 +74,7 @@ pub(crate) fn held(page_size: usize, level: u8, len: u64) -> Held {
     match level {
         0 => Held { used: len, front: 0 },
         1 => {
-            // Each swip takes 8 bytes off the front, until there is none.
+            // Each swip takes 8 bytes off the front, down to the last swip.
             let used = len.saturating_sub(data).div_ceil(data - 8).min(len.div_ceil(data));
             let front = len.saturating_sub(used * data);
             debug_assert!(front + 8 * used <= data, "the front fits behind the swips");

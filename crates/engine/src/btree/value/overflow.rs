@@ -5,7 +5,7 @@
 //! check that the value is still the same.
 //!
 //! While a value is being written or freed, its root is an orphan below an anchor of its own. The
-//! anchor holds the value's stamp, so no page of another value is loaded in place of its root.
+//! anchor holds the value's stamp, so a page of another value is never loaded as its root.
 
 use std::time::Duration;
 

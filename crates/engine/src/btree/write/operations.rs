@@ -70,7 +70,7 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Removes an entry; returns `false` if there is none.
+    /// Removes the entry of a key; returns `false` if the key is missing.
     ///
     /// # Errors
     /// The memory behind the tree failed.
