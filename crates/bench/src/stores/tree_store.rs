@@ -212,8 +212,8 @@ pub struct TreeSession<'s, P: Pages> {
 }
 
 impl<'s, P: Pages> TreeSession<'s, P> {
-    /// Moves the scan's cursor to its first row; returns `false` if the scan is empty. Compiled once for all
-    /// visitors.
+    /// Moves the scan's cursor to its first row; returns `false` if the scan is empty. Compiled
+    /// once for all visitors.
     fn seek(
         &mut self,
         table: TableId,
